@@ -30,14 +30,15 @@ T = TypeVar("T")
 __all__ = [
     "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "STRONG", "Band", "Box", "Capture", "CaptureSource",
     "CopiedMoment", "Cue", "CueKind", "FrameSize", "HeldAs", "Holding", "Moment", "Query", "Reason",
-    "ReasonKind", "Span", "Video", "Word", "band_of", "clock", "plain_seconds", "require_kind",
+    "ReasonKind", "Saying", "Span", "Video", "Word", "band_of", "clock", "plain_seconds", "require_kind",
     "require_kinds", "require_known", "require_positive", "several", "shown_score",
 ]  # fmt: skip
 
-CueKind = Literal["subtitle", "speech", "text"]
-"""Source of a cue's words: a subtitle file or stream, recognised speech, text in the picture."""
+CueKind = Literal["subtitle", "speech", "text", "chapter"]
+"""Source of a cue's words: a subtitle file or stream, recognised speech, text in the picture, the title of a
+chapter of the file."""
 
-CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
+CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text", "chapter")
 """All kinds of cues."""
 
 Band = Literal["strong", "possible", "weak"]
@@ -54,9 +55,9 @@ STRONG = BANDS["strong"]
 POSSIBLE = BANDS["possible"]
 """The least score of a possible moment."""
 
-CaptureSource = Literal["", "tags", "container", "name"]
-"""Source of a capture time: text of the camera in tags or telemetry, the container's own field (universal
-time), the file's name."""
+CaptureSource = Literal["", "tags", "satellites", "container", "name"]
+"""Source of a capture time: text of the camera in tags or telemetry, satellites as the camera noted them
+(universal time), the container's own field (universal time), the file's name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,9 +130,9 @@ class Query:
     text: str
 
 
-ReasonKind = Literal["seen", "said", "written", "named", "like"]
-"""Kind of a reason: pictures, speech and subtitles, text in the picture, the video's name, similarity to
-pictures."""
+ReasonKind = Literal["seen", "said", "written", "titled", "named", "described", "like"]
+"""Kind of a reason: pictures, speech and subtitles, text in the picture, the title of a chapter, the video's
+name, what its file says of it, similarity to pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +360,8 @@ class Capture:
 
 HeldAs = Literal[
     "film", "sound", "subtitles", "timecode", "cover", "other pictures", "other sound", "beside",
-    "other text", "pictures of text", "unread text", "data", "attachment", "chapters", "words",
+    "other text", "pictures of text", "unread text", "measurements", "data", "attachment", "chapters",
+    "words", "other words", "live photo",
 ]  # fmt: skip
 """What a part of a file is taken for; :data:`HELD_AS` says what becomes of it."""
 
@@ -375,14 +377,29 @@ HELD_AS: dict[HeldAs, str] = {
     "other text": "further text of its language, not read",
     "pictures of text": "pictures of text, not read",
     "unread text": "text of a kind that is not read",
+    "measurements": "places and times, read",
     "data": "data, not read",
     "attachment": "attached, not read",
-    "chapters": "chapters, not searched",
-    "words": "words, not searched",
+    "chapters": "searched, as titles of stretches",
+    "words": "searched, as words on the whole film",
+    "other words": "not searched",
+    "live photo": "film of a Live Photo, told apart by --live-photos",
 }
 """What becomes of a part of a file, by what it is taken for."""
 
-_USED: frozenset[HeldAs] = frozenset({"film", "sound", "subtitles", "timecode"})
+_USED: frozenset[HeldAs] = frozenset({
+    "film", "sound", "subtitles", "timecode", "measurements", "chapters", "words", "live photo",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What a file says of its film as a whole: ``kind`` is ``"title"``, ``"keywords"``, ``"description"``,
+    ``"people"`` or ``"series"``.
+    """
+
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,8 +119,10 @@ def _lines(values: dict[str, object], width: int) -> Iterator[str]:
 def transcript(
     video: VideoArgument,
     kind: Annotated[
-        Literal["said", "subtitles", "speech", "text"],
-        Option(help="said (subtitles and recognised speech), one of these two, or text in pictures."),
+        Literal["said", "subtitles", "speech", "text", "chapters"],
+        Option(
+            help="said (subtitles and recognised speech), one of these two, text in pictures, or chapters."
+        ),
     ] = "said",
     out: Annotated[Path | None, Option("--out", "-o", help="Subtitle file: .srt, .vtt or .ass.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,

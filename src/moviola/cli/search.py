@@ -211,7 +211,8 @@ def _note_bands(found: SearchResult, moments: list[Moment], *, filtered: bool) -
 def _words(moment: Moment) -> str:
     """What is said or written, with its kind unless that is a subtitle, and that a video is called so."""
     if moment.source == "named":
-        return "by its name"
+        described = all(reason.kind != "named" for reason in moment.why)
+        return "by what its file says" if described else "by its name"
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
 

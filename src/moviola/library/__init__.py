@@ -8,7 +8,14 @@ its features can be trained on.
 from moviola.index import Trial
 from moviola.library.check import Problem, verify
 from moviola.library.derived.encoder_background import background_of, unrelated_of
-from moviola.library.derived.video_names import NameTable, VideoNames, every_stem, names_in, stems_of
+from moviola.library.derived.video_names import (
+    NameTable,
+    VideoNames,
+    descriptions_in,
+    every_stem,
+    names_in,
+    stems_of,
+)
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.accounts import Account
 from moviola.library.disk.captures import Taken, taken_of
@@ -37,7 +44,7 @@ __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress",
     "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
     "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View",
-    "Viewer", "background_of", "compact", "concept_name", "concepts_of", "ends_with_compaction",
+    "Viewer", "background_of", "compact", "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction",
     "every_stem", "export_features", "forget_concept", "keep_concept", "mend_settings", "names_in",
     "open_features", "present_path", "read_concept", "repair", "require_no_library", "require_outside",
     "stems_of", "taken_of", "terms_in", "terms_of", "there", "unrelated_of", "verify",

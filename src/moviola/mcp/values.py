@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from moviola.types import Band, shown_score
+from moviola.types import Band, CueKind, shown_score
 
 __all__ = [
     "Clip", "FoundMoment", "FoundMoments", "ListedVideo", "ListedVideos", "Said", "Seconds", "Stills",
@@ -39,7 +39,9 @@ class FoundMoment(StretchOfTime):
     score: Score = Field(description="Probability that it is right, from 0 to 1.")
     source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), named, both.")
     snippet: str = Field("", description="Matching words of the video, if any.")
-    snippet_kind: str = Field("", description="Kind of the snippet: subtitle, speech or text in the picture.")
+    snippet_kind: str = Field(
+        "", description="Kind of the snippet: subtitle, speech, text in the picture, or chapter, a title."
+    )
     steps: list[StretchOfTime] = Field([], description="With `then`: the time of each step.")
     band: Band = Field(
         description="strong: more likely right than not; possible: at worst one chance in five; weak."
@@ -63,7 +65,7 @@ class Said(StretchOfTime):
     """A cue of speech or text at a time."""
 
     text: str
-    kind: Literal["subtitle", "speech", "text"]
+    kind: CueKind
 
 
 class Stills(StretchOfTime):

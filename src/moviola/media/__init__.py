@@ -14,12 +14,12 @@ Examples:
 """
 
 from moviola.media.animated_webp import is_animated
-from moviola.media.capture import read_capture, with_fixes
+from moviola.media.capture import with_fixes
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
+from moviola.media.facts import Facts, read_facts
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
-from moviola.media.holdings import read_holdings
 from moviola.media.joining import Card, Piece, join
 from moviola.media.length import length_of, read_through
 from moviola.media.probe import MediaInfo, SubtitleStream, lead_of, probe
@@ -56,14 +56,14 @@ from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
-    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Fix", "FolderNames",
+    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Facts", "Fix", "FolderNames",
     "FrameStream", "Marks", "MediaInfo", "Notice", "Piece", "SampledFrame", "SheetCell", "ShotFinder",
-    "SidecarName", "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures",
-    "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions",
-    "frame_at", "is_animated", "join", "joined", "language_of", "lead_of", "length_of", "look_through",
-    "make_playable", "plays_in_browsers", "probe", "read_capture", "read_holdings", "read_picture",
-    "read_small_still", "read_sound", "read_subtitles", "read_through", "regular_file",
-    "require_encoding", "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode",
-    "sheet_picture", "shrunk", "sidecar_name", "sidecars", "small_picture", "title_card", "track_among",
-    "walk_files", "with_fixes", "within_film", "write_subtitles", "write_video",
+    "SidecarName", "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures", "Transition",
+    "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "frame_at",
+    "is_animated", "join", "joined", "language_of", "lead_of", "length_of", "look_through", "make_playable",
+    "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still", "read_sound",
+    "read_subtitles", "read_through", "regular_file", "require_encoding", "require_track_choice",
+    "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name",
+    "sidecars", "small_picture", "title_card", "track_among", "walk_files", "with_fixes", "within_film",
+    "write_subtitles", "write_video",
 ]  # fmt: skip

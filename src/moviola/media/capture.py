@@ -4,6 +4,7 @@ Times, best first:
 
 - text tags with a date and a time of day (``com.apple.quicktime.creationdate``, ``DATE_RECORDED``): local
   clock time, with its zone where the text has one;
+- satellites, as cameras note them (:mod:`moviola.media.measured`): universal time;
 - ``creation_time``: universal time by QuickTime and Matroska, but for years of an unset clock (1904, 1970);
 - the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``, ``DJI_20230501143000_0001_D``,
   ``2023_0501_143000_F``, ``Screen Recording 2023-05-01 at 2.30.00 PM``): local clock time without a zone,
@@ -21,14 +22,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
-from moviola.media.container import open_container
+from moviola.media.measured import Measured
 from moviola.media.subtitles.values import Fix
 from moviola.types import Capture, CaptureSource
 
-__all__ = ["CAPTURE_TAGS", "parse_point", "read_capture", "with_fixes"]
+__all__ = ["CAPTURE_TAGS", "capture_of", "parse_point", "with_fixes"]
 
 _DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal", "date_digitized", "date")
 _PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
@@ -44,6 +45,9 @@ _FIRST_DAYS = {date(1980, 1, 1), date(2000, 1, 1), date(2001, 1, 1)}
 _YEARS = range(1888, 9999)
 # Hours by which clocks of cameras may be ahead of this machine's: those of zones, and a little.
 _AHEAD = timedelta(hours=15)
+# Zones are quarters of an hour; and how wrong a camera's clock may be to show its zone.
+_QUARTER, _WRONG = timedelta(minutes=15), timedelta(minutes=5)
+_BEST_FIRST: tuple[CaptureSource, ...] = ("tags", "satellites", "container", "name")
 # A day, and a time of day after a sign or at once (DJI: 14 digits), of 12 hours with AM or PM after it. Dash
 # cameras part the year alone (Viofo: ``2023_0501_143000``). After a time, thousandths may follow.
 _IN_NAME = re.compile(
@@ -58,17 +62,39 @@ _EXIF = re.compile(r"(\d{4}):(\d\d):(\d\d)([ T].*)")
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
 
 
-def read_capture(path: str | Path) -> Capture:
-    """Read the capture data of a video file without decoding. Errors as of :func:`moviola.media.probe`."""
-    with open_container(path) as container:
-        tags: dict[str, str] = {}
-        for holder in (container.metadata, *(stream.metadata for stream in container.streams.video)):
-            for name, value in holder.items():
-                tags.setdefault(name.lower(), value.strip())
-    taken, source = next(_times(tags, Path(path)), ("", ""))
-    latitude, longitude = next(filter(None, map(parse_point, _values(tags, _PLACES))), (None, None))
+def capture_of(tags: Mapping[str, str], path: Path, measured: Iterable[Measured] = ()) -> Capture:
+    """Capture data of a file by its tags, names in small letters, by its name, and by what a camera
+    measured.
+    """
+    times: dict[CaptureSource, str] = {}
+    for taken, read_of in _times(tags, path):
+        times.setdefault(read_of, taken)
+    place = next(filter(None, map(parse_point, _values(tags, _PLACES))), None)
     make, model = (next(_values(tags, names), "") for names in (_MAKES, _MODELS))
-    return Capture(taken, source, latitude, longitude, make, model)
+    for one in measured:
+        place = place or one.place
+        if one.began and (began := _by_satellites(one.began, times.get("container", ""))):
+            times.setdefault("satellites", began)
+        if one.camera and not (make or model):
+            make, model = "GoPro", one.camera
+    source: CaptureSource = next((source for source in _BEST_FIRST if source in times), "")
+    latitude, longitude = place or (None, None)
+    return Capture(times.get(source, ""), source, latitude, longitude, make, model)
+
+
+def _by_satellites(began: datetime, clock: str) -> str:
+    """A universal time as ISO 8601; empty for one in the future. Cameras that write their local time as if it
+    were universal show their zone, by how far it is from that of satellites.
+    """
+    if began > datetime.now(UTC) + _AHEAD:
+        return ""
+    zone = UTC
+    if clock:
+        ahead = datetime.fromisoformat(clock) - began
+        quarters = round(ahead / _QUARTER)
+        if abs(ahead - quarters * _QUARTER) <= _WRONG and abs(quarters) * _QUARTER <= _AHEAD:
+            zone = timezone(quarters * _QUARTER)
+    return began.astimezone(zone).isoformat(timespec="seconds")
 
 
 def with_fixes(capture: Capture, fixes: Iterable[Fix]) -> Capture:

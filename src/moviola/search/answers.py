@@ -32,7 +32,7 @@ from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
 from moviola.search.fusion import columns_of, fused, with_odds_times
-from moviola.search.name_evidence import with_names
+from moviola.search.name_evidence import share_of, with_names
 from moviola.search.queries import Marked, MarkedMoment, Plain, SearchQuery, Simple, Steps, Without, parts_of
 from moviola.temporal import suppress
 from moviola.timing import stage
@@ -259,7 +259,7 @@ def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Si
         heard = (s.score for s in said if s.row == one.row and s.span.intersection(one.span) > 0)
         factors[place] *= (1 - max(heard, default=0.0)) ** 2
         if one.source == "named":
-            factors[place] *= (1 - min(shares.get(one.row, 0.0), 1.0)) ** 2
+            factors[place] *= (1 - share_of(shares.get(one.row, ()))) ** 2
     return [with_odds_times(one, float(factor)) for one, factor in zip(found, factors, strict=True)]
 
 

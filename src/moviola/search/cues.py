@@ -5,6 +5,9 @@ rare they are. Cues of one moment that hold all words of the query score .75 to 
 of the words half of that share at most: possible, never strong. By meaning cues are compared only where the
 sentence encoder reads both the query and the cue (:mod:`moviola.search.meaning`), and score less than
 those that hold all words. ``benchmarks/no_match/lines.py`` measures it.
+
+The title of a chapter is the name of a stretch of its film. Each is a moment by itself, and scores at most
+what the name of a video does.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ from moviola.retrieval.spellings import umlauts_of, words_in
 from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.search.meaning import EXACT, Meaning
+from moviola.search.name_evidence import BY_NAME
 from moviola.search.understanding import says_only_what_not
-from moviola.types import CUE_KINDS, STRONG, Cue, CueKind, Reason, Span
+from moviola.types import CUE_KINDS, STRONG, Cue, CueKind, Reason, ReasonKind, Span
 
 __all__ = ["CueSearch", "Said"]
 
@@ -40,6 +44,10 @@ _CEILING = 0.9
 _LEAST = 0.05
 # Each pair of letters is looked for in all cues, 100,000 in .03 s of processor time.
 _MOST_PAIRS = 32
+
+_REASONS: dict[CueKind, ReasonKind] = {
+    "subtitle": "said", "speech": "said", "text": "written", "chapter": "titled"
+}  # fmt: skip
 
 Place = tuple[int, int]
 """Row number of a video, and number of a cue in it."""
@@ -140,7 +148,7 @@ class CueSearch:
             ]  # fmt: skip
             for kind, moments in by_kind.items():
                 same = [match for match in matches if match.cue.kind == kind]
-                moments += _joined(row, same, view.videos[row], words)
+                moments += _joined(row, same, view.videos[row], words, alone=kind == "chapter")
         return Said(reduce(fused, by_kind.values(), []), words.unknown)
 
     def _by_words(
@@ -236,17 +244,22 @@ def _meant(score: float, cue: Cue, meaning: Meaning | None) -> float:
     return score if score and meaning is not None and meaning.reads(cue.text) else 0.0
 
 
-def _joined(row: int, matches: Sequence[_Match], video: VideoRow, words: _Words) -> Iterator[Found]:
-    """Matching cues of one kind in one video as moments."""
+def _joined(
+    row: int, matches: Sequence[_Match], video: VideoRow, words: _Words, *, alone: bool
+) -> Iterator[Found]:
+    """Matching cues of one kind in one video as moments; ``alone``: each by itself."""
     there = [match for match in matches if match.cue.start < video.duration]  # a file may run past the end
-    for group in chain.from_iterable(_without_lesser(group, words) for group in _runs(there)):
+    runs = [[match] for match in there] if alone else _runs(there)
+    for group in chain.from_iterable(_without_lesser(group, words) for group in runs):
         score = max(_score(words, group), *(match.meant for match in group))
+        if group[0].cue.kind == "chapter":
+            score = min(score, BY_NAME)
         if score < _LEAST:
             continue
         span = Span(group[0].cue.start, min(max(match.cue.end for match in group), video.duration))
         best = max(group, key=lambda match: (len(match.held), match.bm25, match.meant))
         kind, held = best.cue.kind, set().union(*(match.held for match in group))
-        why = Reason("written" if kind == "text" else "said", score, tuple(sorted(held)))
+        why = Reason(_REASONS[kind], score, tuple(sorted(held)))
         yield Found(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
 
 

@@ -17,7 +17,6 @@ All texts of a search are encoded in one batch, and all texts with the same scop
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -43,7 +42,7 @@ from moviola.search.filters import Filter
 from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.search.meaning import Meaning
-from moviola.search.name_evidence import name_shares, named
+from moviola.search.name_evidence import Shares, named, shares_in
 from moviola.search.queries import (
     KeptPicture,
     LikeMoment,
@@ -101,6 +100,7 @@ class EvidenceGatherer:
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
+        descriptions: what files say of the videos; None likewise.
         chosen: what filters choose in the view.
         meaning: what cosines of sentences are worth; None: meanings are not compared.
         encoded: the texts of its queries, see :meth:`prepare`.
@@ -113,6 +113,7 @@ class EvidenceGatherer:
     cues: CueSearch
     kinds: Collection[CueKind]
     names: NameTable | None
+    descriptions: NameTable | None
     filter: Filter
     chosen: Chosen
     meaning: Meaning | None = None
@@ -271,24 +272,24 @@ class EvidenceGatherer:
             )  # fmt: skip
         return self._said[text, rows]
 
-    def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:
-        """How well names match the texts of a part, by shares of the weight, in (0, 1], by row number."""
-        if self.names is None:
+    def shares(self, thing: Simple, rows: Rows) -> Shares:
+        """How well names and descriptions match the texts of a part, by shares of the weight."""
+        if self.names is None or self.descriptions is None:
             return {}
         with stage("names"):
-            shares: dict[int, float] = defaultdict(float)
             total = sum(weight for _, weight in terms_of(thing))
-            for term, weight in terms_of(thing):
-                if isinstance(term, Text):
-                    own = name_shares(self.names, term.text, self._text(term).sentence, self.meaning)
-                    for row, share in own.items():
-                        if row in self.view.videos and (rows is None or row in rows):
-                            shares[row] += share * weight / total
-            return shares
+            texts = [
+                (term.text, self._text(term).sentence, weight / total)
+                for term, weight in terms_of(thing)
+                if isinstance(term, Text)
+            ]
+            tables: dict[ReasonKind, NameTable] = {"named": self.names, "described": self.descriptions}
+            inside = self.view.videos.keys() if rows is None else self.view.videos.keys() & rows
+            return shares_in(tables, texts, self.meaning, inside)
 
-    def named(self, shares: Mapping[int, float], moments: Sequence[Found]) -> list[Found]:
-        """The videos whose names match, as much of each as the filter allows, by :meth:`shares`, beside the
-        moments of the same answer.
+    def named(self, shares: Shares, moments: Sequence[Found]) -> list[Found]:
+        """The videos whose names or descriptions match, as much of each as the filter allows, by
+        :meth:`shares`, beside the moments of the same answer.
         """
         return named(shares, moments, lambda row: self.filter.stretch(self.view.videos[row].duration))
 

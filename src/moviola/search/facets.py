@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import LibraryStore, names_in
+from moviola.library import LibraryStore, descriptions_in, names_in
 from moviola.search.clocks import days
 from moviola.search.options import KINDS, By
 
@@ -123,7 +123,8 @@ def _evidence(store: LibraryStore, videos: VideoTable, generation: int) -> dict[
     cues = store.catalogue.videos_with_cues()
     counts: dict[By, int] = {"visual": len(videos.with_frames) if store.settings.encoder else 0}
     counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
-    counts["named"] = names_in(store, generation, videos).distinguishable
+    tables = names_in(store, generation, videos), descriptions_in(store, generation, videos)
+    counts["named"] = len(set().union(*(table.distinguished() for table in tables)))
     return {by: count for by, count in counts.items() if count}
 
 

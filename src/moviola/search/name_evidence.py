@@ -1,4 +1,5 @@
-"""Evidence from file names: people name a video after its content.
+"""Evidence from the names of videos, and from what their files say of them: people name a video after its
+content.
 
 A name matches a text by the larger of two shares: the part of the text's weight whose words are in the name,
 each word weighted by ln(N / n) with n of N videos that have it; and, by meaning, how far the cosine of the
@@ -10,13 +11,17 @@ score of .55 times the share s, or more where the best of its moments, with a sc
 (1 - s q). Of the videos that a name alone finds three in five show what is asked (`benchmarks/no_match`). And
 it multiplies the odds of the video's moments by up to 4, so that it makes none strong that is not possible by
 what is seen or heard.
+
+A title in the file is a name. All that the file says (title, keywords, description, people) is compared by
+words alone, and counts for half of a name: long texts hold words by accident, and nobody measured them, so by
+itself a description makes a video possible, never strong.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,14 +34,24 @@ from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
-from moviola.types import POSSIBLE, STRONG, Reason, Span
+from moviola.types import POSSIBLE, STRONG, Reason, ReasonKind, Span
 
-__all__ = ["name_shares", "named", "stems_of_word", "with_names"]
+__all__ = [
+    "BY_NAME", "DESCRIBED", "Shares", "name_shares", "named", "share_of", "shares_in", "stems_of_word",
+    "with_names",
+]  # fmt: skip
 
-# Largest factor for the odds of moments, by which one that is just possible is just strong; and the score of
-# a video whose name fits wholly.
+Shares = Mapping[int, tuple[Reason, ...]]
+"""What speaks for videos as a whole, by row number: names, descriptions."""
+
+DESCRIBED = 0.5
+"""The part of a name for which a description counts."""
+
+BY_NAME = 0.55
+"""The score of a video whose name fits wholly."""
+
+# Largest factor for the odds of moments, by which one that is just possible is just strong.
 _ODDS = STRONG / (1 - STRONG) / (POSSIBLE / (1 - POSSIBLE))
-_BY_ITSELF = 0.55
 # Videos that are named so, of one answer; a lower share of a name is no result.
 _MOST, _LEAST_SHARE = 200, 0.02
 
@@ -67,6 +82,30 @@ def name_shares(
     return {row: min(1.0, share) for row, share in shares.items()}
 
 
+def shares_in(
+    tables: Mapping[ReasonKind, NameTable],
+    texts: Sequence[tuple[str, NDArray[np.float32] | None, float]],
+    meaning: Meaning | None,
+    rows: Container[int],
+) -> Shares:
+    """What speaks for videos as a whole, by tables of names (``"named"``) and descriptions (``"described"``).
+
+    ``texts`` have the vectors of :func:`name_shares`, and shares of the whole weight; ``rows`` are row numbers of
+    the videos to search.
+    """
+    reasons: dict[int, tuple[Reason, ...]] = {}
+    for kind, names in tables.items():
+        shares: dict[int, float] = defaultdict(float)
+        for text, vector, weight in texts:
+            for row, share in name_shares(names, text, vector, meaning).items():
+                if row in rows:
+                    shares[row] += share * weight
+        counts = DESCRIBED if kind == "described" else 1.0
+        for row, share in shares.items():
+            reasons[row] = (*reasons.get(row, ()), Reason(kind, counts * min(1.0, share)))
+    return reasons
+
+
 def _spellings(stems: Collection[str], text: str) -> dict[str, set[str]]:
     """Stems of a text, and those of other spellings of the same word (``Koeln``, ``OBrien``)."""
     spelt = {stem: {stem} for stem in stems}
@@ -82,37 +121,42 @@ def stems_of_word(word: str) -> set[str]:
     return {stem for form in (*forms_of(word), umlauts_of(word)) for stem in stems_of(form)}
 
 
-def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:
-    """Moments with the evidence of their videos' names added; ``shares`` of matches by row number."""
+def share_of(reasons: Sequence[Reason]) -> float:
+    """How much speaks for a video as a whole, in [0, 1]: a name and a description say the same twice."""
+    return max((reason.score for reason in reasons), default=0.0)
+
+
+def with_names(found: Sequence[Found], shares: Shares) -> list[Found]:
+    """Moments with what speaks for their videos as a whole added."""
     added = []
     for one in found:
-        if share := min(1.0, shares.get(one.row, 0.0)):
+        if share := share_of(why := shares.get(one.row, ())):
             raised = with_odds_times(one, math.exp(math.log(_ODDS) * share))
-            added.append(replace(raised, why=(*one.why, Reason("named", share))))
+            added.append(replace(raised, why=(*one.why, *why)))
         else:
             added.append(one)
     return added
 
 
 def named(
-    shares: Mapping[int, float], moments: Sequence[Found], stretch: Callable[[int], tuple[float, float]]
+    shares: Shares, moments: Sequence[Found], stretch: Callable[[int], tuple[float, float]]
 ) -> list[Found]:
-    """The videos whose names match, as one result each, the best first.
+    """The videos whose names or descriptions match, as one result each, the best first.
 
     Args:
-        shares: of matches by row number.
+        shares: of these videos.
         moments: of the same answer, without the evidence of names.
         stretch: the seconds of a video, by row number, that are searched.
     """
     seen: dict[int, float] = defaultdict(float)
     for one in moments:
         seen[one.row] = max(seen[one.row], one.score)
-    best = sorted(((share, -row) for row, share in shares.items() if share >= _LEAST_SHARE), reverse=True)
+    best = sorted(((share_of(why), -row) for row, why in shares.items()), reverse=True)
     results = []
-    for share, row in best[:_MOST]:
+    for share, row in [pair for pair in best if pair[0] >= _LEAST_SHARE][:_MOST]:
         start, end = stretch(-row)
         if start < end:
-            score = 1 - (1 - _BY_ITSELF * share) * (1 - share * seen[-row])
-            why = (Reason("named", share),)
+            score = 1 - (1 - BY_NAME * share) * (1 - share * seen[-row])
+            why = shares[-row]
             results.append(Found(-row, Span(start, end), score, "named", match=seen[-row], why=why))
     return results

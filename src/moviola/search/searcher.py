@@ -49,6 +49,7 @@ _LACKING: dict[By, str] = {
     "speech": "holds no recognised speech; `moviola index --speech NAME` reads it, or search by pictures",
     "said": "holds no subtitles and no recognised speech; `moviola index --speech NAME` reads it",
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
+    "chapters": "holds no film with chapters that have titles; search by pictures",
     "named": "holds no videos that differ by words in the names of their files; search by pictures",
 }
 
@@ -222,12 +223,13 @@ class Searcher:
     def _gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer:
         visual, kinds = self._evidence(options.by, view)
         texts, vectors = self._stages(view, options.refine) if visual else (None, None)
-        names = view.names if options.by in ("all", "named") else None
+        by_names = options.by in ("all", "named")
+        names, descriptions = (view.names, view.descriptions) if by_names else (None, None)
         meaning = (
             self._meaning() if (kinds and view.cues) or (names is not None and len(names.rows)) else None
         )
         return EvidenceGatherer(
-            self._store, view, texts, vectors, self._cues, kinds, names, options.filter,
+            self._store, view, texts, vectors, self._cues, kinds, names, descriptions, options.filter,
             self._chosen_in(view), meaning,
         )  # fmt: skip
 
@@ -244,7 +246,9 @@ class Searcher:
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-        there = view.names.distinguishable if by == "named" else kinds
+        there: object = kinds
+        if by == "named":
+            there = view.names.distinguishable or view.descriptions.distinguishable
         if by in _LACKING and not there:
             raise LibraryError(f"{store.folder}: {_LACKING[by]}")
         return has_visual and by not in _LACKING, kinds

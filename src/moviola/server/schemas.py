@@ -19,7 +19,7 @@ from moviola.search.schema import (
     Seconds,
     options_for,
 )
-from moviola.types import Band, HeldAs
+from moviola.types import Band, CueKind, HeldAs, ReasonKind
 
 __all__ = [
     "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "FieldInfo", "FieldList",
@@ -108,7 +108,7 @@ class CurveRequest(RequestModel):
 class Reason(ResponseModel):
     """A reason for a moment."""
 
-    kind: Literal["seen", "said", "written", "named", "like"] = Field(examples=["seen"])
+    kind: ReasonKind = Field(examples=["seen"])
     score: Score
     words: list[str] = Field(description="Matching words of the query.", examples=[[]])
 
@@ -325,9 +325,9 @@ class VideoSummary(ResponseModel):
         description="Best known time of capture; without a zone if unknown.",
         examples=["2024-05-01T18:30:00+02:00"],
     )
-    taken_from: Literal["tags", "container", "name", "file"] = Field(
-        description="Its source: tags or telemetry, the container's universal time, the file's name, or its "
-        "modification time.",
+    taken_from: Literal["tags", "satellites", "container", "name", "file"] = Field(
+        description="Its source: tags or telemetry, satellites, the container's universal time, the file's "
+        "name, or its modification time.",
         examples=["tags"],
     )
     taken_zone: Literal["recorded", "utc", "none"] = Field(
@@ -405,7 +405,7 @@ class SpokenCue(ResponseModel):
     start: float = Field(examples=[1.0])
     end: float = Field(examples=[3.0])
     text: str = Field(examples=["The umbrella is gone."])
-    kind: Literal["subtitle", "speech", "text"] = Field(examples=["subtitle"])
+    kind: CueKind = Field(examples=["subtitle"])
 
 
 class CueList(ResponseModel):

@@ -10,7 +10,7 @@ from av.stream import Disposition
 
 from made_films import Pictures, Sound, Words, make_film
 from moviola.library.diagnosis import diagnose
-from moviola.media import read_holdings
+from moviola.media import read_facts
 from moviola.search import Library
 from moviola.types import HELD_AS, Holding
 
@@ -53,11 +53,11 @@ def told(holdings: tuple[Holding, ...]) -> list[tuple[str, str, int | None]]:
 
 def test_all_parts_of_a_file_are_told(tmp_path: Path) -> None:
     """Streams as ffprobe numbers them, chapters, words of tags; none of how it was written."""
-    held = read_holdings(full_film(tmp_path / "film.mkv"))
+    held = read_facts(full_film(tmp_path / "film.mkv")).holdings
     assert told(held) == HELD
     (description,) = (one for one in held if one.about.startswith("DESCRIPTION"))
-    assert description.about.endswith("…") and len(description.about) < 100 and not description.used
-    assert {one.held_as for one in held if one.used} == {"film", "sound", "subtitles"}
+    assert description.about.endswith("…") and len(description.about) < 100 and description.used
+    assert {one.held_as for one in held if one.used} == {"film", "sound", "subtitles", "chapters", "words"}
     with pytest.raises(ValueError, match="nonsense"):
         Holding("nonsense", "")  # type: ignore[arg-type]
 
@@ -71,12 +71,12 @@ def test_the_account_of_a_video(tmp_path: Path, opened: Callable[..., Library]) 
     report = library.index(film.parent)
     assert report.unmatched == [str(stray)]
     assert report.unused == {
-        "other pictures": 1, "other sound": 1, "other text": 1, "attachment": 1, "chapters": 2, "words": 2
+        "other pictures": 1, "other sound": 1, "other text": 1, "attachment": 1
     }  # fmt: skip
     account = library.catalogue.account(library.catalogue.video("film").row)
     assert told(account.holdings or ()) == HELD and (account.beside, account.problems) == (False, ())
     details = {finding.what: finding.detail for finding in diagnose(library.folder)}
-    assert "chapters 2" in details["not used of files"] and "subtitles" not in details
+    assert "attachment 1" in details["not used of files"] and "subtitles" not in details
 
     again = library.index(film.parent)
     assert (again.unused, again.unchanged, again.unmatched) == ({}, ["film"], [str(stray)])

@@ -161,7 +161,7 @@ def test_files_are_read_once_and_with_the_next_run(
         library.catalogue._rows("DELETE FROM captures")
     library.index(films)
     assert library.catalogue.capture(row).taken == "2023-05-01T14:30:00"
-    monkeypatch.setattr("moviola.media.read_capture", None)
+    monkeypatch.setattr("moviola.library.ingest.frame_features.read_facts", None)
     (films / "a.mp4").rename(films / "moved.mp4")
     library.index(films)
     (films / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nOther words.\n")

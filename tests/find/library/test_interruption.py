@@ -137,7 +137,7 @@ def test_killed_while_reading_it_goes_on(tmp_path: Path, films: Path, kill_at: s
     begun = again.stdout.strip().split(",")
     assert begun[: 7 - done] == STEPS[done:] and len(begun) == 2 * (7 - done)
     with Library(tmp_path / "library") as library:
-        assert library.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4}
+        assert library.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4, "chapter": 0}
         assert verify(library.store) == []
         assert {moment.video_id for moment in library.search("harbour", by="text")} == {
             "a",

@@ -60,7 +60,7 @@ WRONG = [
     ("encoder_dim = 128", "encoder_dim = 64"), ("encoder_dim = 128", "encoder_dim = 129"),
     ("frame_rate = 1.0", "frame_rate = 9.0"), ("segment_seconds = 4.0", "segment_seconds = 5.0"),
     ('index = "auto"', 'index = "flat"'), ('refiner = ""', 'refiner = "x"'), ("digest", "digesT"),
-    ("format_version = 4", "format_version = 3"), ("format_version = 4", "format_version = 5"),
+    ("format_version = 5", "format_version = 4"), ("format_version = 5", "format_version = 6"),
     ("sentence_dim = 0", "sentence_dim = "), ('encoder_revision = "', 'encoder_revision = "\\u0000'),
 ]  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_wrong_settings_of_an_earlier_format_are_not_sealed(closed: Path, change
     as_of_format_again(closed)
     with Library(closed) as library:
         library.indexer.remove(["a"])
-        assert Settings.read(closed).format_version == 4 and verify(library.store) == []
+        assert Settings.read(closed).format_version == 5 and verify(library.store) == []
 
 
 def as_of_format_again(folder: Path) -> None:

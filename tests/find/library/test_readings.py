@@ -194,7 +194,7 @@ def test_what_was_left_out_is_read_later_and_once(words: Library, films: Path, r
         "d": ["subtitle", "subtitle", "text"],
         "deep/c": ["text", "speech"],
     }
-    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4}
+    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4, "chapter": 0}
     assert all(video.row != rows[video.video_id] for video in words.catalogue.videos())
     again = words.index(films, speech="listener")
     assert again.read == {"text": [], "speech": []} and len(again.unchanged) == 4
@@ -334,7 +334,7 @@ def test_a_library_built_before_opens_as_before(words: Library, films: Path, rea
     made_before(folder)
     for read_only in (True, False):
         with Library(folder, read_only=read_only) as old:
-            assert old.catalogue.cue_counts() == {"subtitle": 2, "speech": 0, "text": 0}
+            assert old.catalogue.cue_counts() == {"subtitle": 2, "speech": 0, "text": 0, "chapter": 0}
             assert old.catalogue.readings(1) == {}
             (best,) = old.search("the lighthouse keeper", by="subtitles", top_k=1)
             assert (best.video_id, best.source, best.snippet_kind) == ("d", "subtitle", "subtitle")
@@ -369,7 +369,7 @@ def test_removing_and_compacting(words: Library, films: Path, readers: Readers) 
     row = words.catalogue.video("a").row
     words.indexer.remove(["a"])
     assert words.catalogue.readings(row) == {} and words.catalogue.cues(row) == []
-    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 2, "text": 3}
+    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 2, "text": 3, "chapter": 0}
     assert compact(words.store) > 0
     assert verify(words.store) == []
     assert [moment.video_id for moment in words.search("harbour", by="text")] == ["b", "d", "deep/c"]

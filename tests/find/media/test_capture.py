@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import UnreadableMedia
-from moviola.media import read_capture
+from moviola.media import read_facts
 from moviola.media.capture import parse_point
 from moviola.types import Capture
 
@@ -40,23 +40,23 @@ QUICKTIME = {
 
 def test_quicktime_tags_know_zone_place_and_camera(tmp_path: Path) -> None:
     path = film(tmp_path / "IMG_0001.mov", QUICKTIME, movflags="use_metadata_tags")
-    assert read_capture(path) == Capture(
+    assert read_facts(path).capture == Capture(
         "2023-05-01T14:30:00+02:00", "tags", 52.52, 13.405, "Apple", "iPhone 15"
     )
 
 
 def test_a_phones_mp4_knows_universal_time_and_place(tmp_path: Path) -> None:
     tags = {"creation_time": "2023-05-01T12:30:00Z", "location": "-33.8568+151.2153/"}
-    found = read_capture(film(tmp_path / "a.mp4", tags))
+    found = read_facts(film(tmp_path / "a.mp4", tags)).capture
     assert (found.taken, found.source) == ("2023-05-01T12:30:00+00:00", "container")
     assert (found.latitude, found.longitude) == (-33.8568, 151.2153)
 
 
 def test_matroska_tags(tmp_path: Path) -> None:
     tags = {"DATE_RECORDED": "2019-07-04 08:15:00", "MAKE": "Sony", "MODEL": "A7", "LOCATION": "+48.1+011.5/"}
-    found = read_capture(film(tmp_path / "a.mkv", tags))
+    found = read_facts(film(tmp_path / "a.mkv", tags)).capture
     assert found == Capture("2019-07-04T08:15:00", "tags", 48.1, 11.5, "Sony", "A7")
-    found = read_capture(film(tmp_path / "b.mkv", {"creation_time": "2019-07-04T08:15:00Z"}))
+    found = read_facts(film(tmp_path / "b.mkv", {"creation_time": "2019-07-04T08:15:00Z"})).capture
     assert (found.taken, found.source) == ("2019-07-04T08:15:00+00:00", "container")
 
 
@@ -73,17 +73,17 @@ def test_matroska_tags(tmp_path: Path) -> None:
     ],
 )
 def test_a_clock_that_was_never_set_says_nothing(tmp_path: Path, unset: str) -> None:
-    assert read_capture(film(tmp_path / "a.mkv", {"creation_time": unset})).taken == ""
+    assert read_facts(film(tmp_path / "a.mkv", {"creation_time": unset})).capture.taken == ""
 
 
 @pytest.mark.parametrize("text", ["2019:07:04 08:15:00", "2019:07:04T08:15:00+02:00"])
 def test_dates_as_exif_writes_them(tmp_path: Path, text: str) -> None:
-    found = read_capture(film(tmp_path / "a.mkv", {"DATE_RECORDED": text}))
+    found = read_facts(film(tmp_path / "a.mkv", {"DATE_RECORDED": text})).capture
     assert (found.taken, found.source) == (text.replace(":", "-", 2).replace(" ", "T"), "tags")
 
 
 def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
-    assert read_capture(film(tmp_path / "a.mkv", {"DATE": "1927"})).taken == ""
+    assert read_facts(film(tmp_path / "a.mkv", {"DATE": "1927"})).capture.taken == ""
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
 )
 def test_times_in_names(tmp_path: Path, name: str, taken: str) -> None:
     plain = film(tmp_path / "plain.mkv", {})
-    found = read_capture(Path(shutil.copy(plain, tmp_path / f"{name}.mkv")))
+    found = read_facts(Path(shutil.copy(plain, tmp_path / f"{name}.mkv"))).capture
     assert (found.taken, found.source) == (taken, "name" if taken else "")
 
 
@@ -143,4 +143,4 @@ def test_points_of_iso_6709(text: str, point: tuple[float, float] | None) -> Non
 def test_what_is_no_film_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("text")
     with pytest.raises(UnreadableMedia):
-        read_capture(tmp_path / "a.mp4")
+        read_facts(tmp_path / "a.mp4")

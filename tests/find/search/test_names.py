@@ -65,6 +65,10 @@ def test_stems(text: str, stems: set[str]) -> None:
     assert stems_of(text) == stems
 
 
+def as_reasons(shares: dict[int, float]) -> dict[int, tuple[Reason, ...]]:
+    return {row: (Reason("named", share),) for row, share in shares.items()}
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1)), max_size=8),
     st.dictionaries(st.integers(0, 5), st.floats(0, 1)),
@@ -73,7 +77,7 @@ def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
     found: list[tuple[int, float]], shares: dict[int, float]
 ) -> None:
     before = [Found(row, Span(0, 1), score, "visual") for row, score in found]
-    for old, new in zip(before, with_names(before, shares), strict=True):
+    for old, new in zip(before, with_names(before, as_reasons(shares)), strict=True):
         assert old.score - 1e-12 <= new.score <= 1
         assert new.score == pytest.approx(old.score) or shares[old.row] > 0
 
@@ -104,7 +108,7 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_name_makes_nothing_strong_that_is_not_possible(score: float, share: float) -> None:
     """Nor does it lift what the pictures speak against into the answer."""
-    (raised,) = with_names([Found(1, Span(0, 1), score, "visual")], {1: share})
+    (raised,) = with_names([Found(1, Span(0, 1), score, "visual")], as_reasons({1: share}))
     assert raised.band != "strong" or score > POSSIBLE - 1e-9
     assert raised.band == "weak" or score > 0.058
 

@@ -18,7 +18,7 @@ from moviola.features import FeatureFolder
 from moviola.features import open_features as open_files
 from moviola.library import Catalogue, Settings, concepts_of, export_features, open_features
 from moviola.mcp import library_server
-from moviola.media import probe, read_capture, read_picture, write_subtitles
+from moviola.media import probe, read_facts, read_picture, write_subtitles
 from moviola.search import Library
 from moviola.server import create_app
 from moviola.study.datasets.readers import read_annotations
@@ -74,7 +74,7 @@ def judged(at: Place) -> None:
 MOMENT = Moment("film0", 1.0, 2.0, 0.5, 1)
 CALLS: dict[str, Callable[[Place], Any]] = {
     "write_subtitles": lambda at: write_subtitles(at("a.srt"), [Cue(1, 2, "a")]),
-    "read_capture": lambda at: read_capture(at("film0.mp4")),
+    "read_facts": lambda at: read_facts(at("film0.mp4")),
     "read_picture": lambda at: read_picture(at("a.png"), FrameSize(32, 32, "stretch")),
     "probe": lambda at: probe(at("film0.mp4")).path.name,
     "folder_command": lambda at: folder_command(at("film0.mp4")),

@@ -36,7 +36,7 @@ from moviola.media import (
     frame_at,
     make_playable,
     probe,
-    read_capture,
+    read_facts,
     read_sound,
     sample_frames,
 )
@@ -301,7 +301,7 @@ def read_whole(name: str, least: float, most: float | None) -> str:
             duration = frames.duration
         if not least <= duration <= (inf if most is None else most):
             return f"lasts {duration:g} s"
-        read_capture(path)
+        read_facts(path)
         embedded_subtitles(path)
         frame_at(path, (info.duration or 1) / 2, 32)
         if info.audio_codec:

@@ -1,8 +1,10 @@
-"""Search by the words in file names: their weights, and their meaning as vectors.
+"""Search by the words in names of videos: their weights, and their meaning as vectors; and by the words in
+what files say of them besides (keywords, descriptions, people), which have no vectors. Names are those of
+files, and the titles that files have within.
 
-``cache/names.table``, which writers make, holds them as mapped columns, so that a query reads only the names
-that match. Where it is of another generation than the catalogue, that is read; where a vector is missing, a
-name is found by its words alone until the next run of indexing.
+``cache/names.table`` and ``cache/descriptions.table``, which writers make, hold them as mapped columns, so
+that a query reads only the names that match. Where it is of another generation than the catalogue, that is
+read; where a vector is missing, a name is found by its words alone until the next run of indexing.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -30,8 +33,12 @@ from moviola.library.disk.places import Copy
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, letters_of, pairs_of, spaced
 from moviola.retrieval.segments import normalised
+from moviola.types import Saying
 
-__all__ = ["NameTable", "VideoNames", "every_stem", "names_in", "publish_names", "stems_of", "words_of_name"]
+__all__ = [
+    "NameTable", "VideoNames", "descriptions_in", "every_stem", "names_in", "publish_names", "stems_of",
+    "words_of_name",
+]  # fmt: skip
 
 # A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8
@@ -57,28 +64,54 @@ class VideoNames:
     distinctive: Mapping[int, str]
 
     @classmethod
-    def of(cls, videos: Mapping[int, VideoRow], copies: Iterable[Copy] = ()) -> VideoNames:
-        """From the files of some videos by row number, and further paths of the same videos; folders and
-        suffixes do not count.
+    def of(
+        cls,
+        videos: Mapping[int, VideoRow],
+        copies: Iterable[Copy] = (),
+        sayings: Mapping[int, Sequence[Saying]] = MappingProxyType({}),
+    ) -> VideoNames:
+        """From the files of some videos by row number, further paths of the same videos, and their titles
+        among what their files say; folders and suffixes do not count.
         """
         paths = [(row, video.path) for row, video in videos.items()]
         paths += [(copy.video, copy.path) for copy in copies if copy.video in videos]
+        titles = ((row, one.text) for row, one in _said(videos, sayings) if one.kind == "title")
+        return cls._of_texts(len(videos), [*((row, Path(path).stem) for row, path in paths), *titles])
+
+    @classmethod
+    def described(cls, videos: Mapping[int, VideoRow], sayings: Mapping[int, Sequence[Saying]]) -> VideoNames:
+        """The same of all that files say. A word of all videos weighs little, and not nothing as in names: a
+        film that says so is one, however many others do.
+        """
+        return cls._of_texts(len(videos), ((row, one.text) for row, one in _said(videos, sayings)), more=1)
+
+    @classmethod
+    def _of_texts(cls, count: int, texts: Iterable[tuple[int, str]], more: int = 0) -> VideoNames:
+        """From texts with the row numbers of ``count`` videos; words are weighed as if there were
+        ``more``.
+        """
         names: dict[int, dict[str, None]] = defaultdict(dict)
         holding: dict[str, set[int]] = defaultdict(set)
-        for row, path in paths:
-            name = Path(path).stem
+        for row, name in texts:
             names[row][name] = None
             for stem in every_stem(name) | letters_of(composed(name)):
                 holding[stem].add(row)
-        most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
-        weight = {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()}
+        most = max(1, count // _ONE_IN) if count > 1 else 0
+        weight = {stem: math.log((count + more) / len(rows)) for stem, rows in holding.items()}
         distinctive = {}
         for row, own in names.items():
             words = (word for name in own for word in words_of_name(name))
             rare = [word for word in words if any(len(holding[s]) <= most for s in stems_of(word))]
             if rare:
                 distinctive[row] = " ".join(dict.fromkeys(rare))
-        return cls(dict(holding), weight, len(videos), distinctive)
+        return cls(dict(holding), weight, count, distinctive)
+
+
+def _said(
+    videos: Mapping[int, VideoRow], sayings: Mapping[int, Sequence[Saying]]
+) -> Iterator[tuple[int, Saying]]:
+    """What files say, with the row numbers of the videos."""
+    return ((row, one) for row, own in sayings.items() if row in videos for one in own)
 
 
 def stems_of(text: str) -> set[str]:
@@ -104,8 +137,9 @@ def every_stem(name: str) -> set[str]:
     return {_stem(word.lower()) for word in words} | set(pairs_of(plain))
 
 
+_NAMES, _DESCRIPTIONS = "names.table", "descriptions.table"
 # Of the file, and of those of earlier versions whose vectors are the same, but not all stems.
-_KIND, _EARLIER = "6", ("4", "5")
+_KIND, _EARLIER = "7", ("4", "5", "6")
 _COLUMNS = {
     "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
     "meanings": "<i8", "texts": "u1", "vectors": "<f4",
@@ -166,8 +200,12 @@ class NameTable:
     @property
     def distinguishable(self) -> int:
         """Number of videos with a word in their names that not all have."""
+        return len(self.distinguished())
+
+    def distinguished(self) -> set[int]:
+        """Row numbers of these."""
         distinctive = np.repeat(self.weights > 0, np.diff(self.ends, prepend=0))
-        return len(np.unique(self.holding[distinctive]))
+        return set(np.unique(self.holding[distinctive]).tolist())
 
     def weight(self, stem: str) -> float:
         """ln(N / n), with n of N videos that have a stem; ln(N + 1) of one that none has."""
@@ -195,8 +233,16 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
     published = _read(store)
     if published is not None and published[1] == generation:
         return published[0]
-    names = VideoNames.of(videos, store.catalogue.copies())
+    names = VideoNames.of(videos, store.catalogue.copies(), store.catalogue.sayings())
     return NameTable.of(names, published[0].vector_of() if published else {})
+
+
+def descriptions_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
+    """The same of what files say of these videos beside their titles; no text has a vector."""
+    published = _read(store, _DESCRIPTIONS)
+    if published is not None and published[1] == generation:
+        return published[0]
+    return NameTable.of(VideoNames.described(videos, store.catalogue.sayings()), {})
 
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
@@ -207,7 +253,9 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     generation, published = store.catalogue.generation, _read(store)
     if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
-    names = VideoNames.of(store.searchable(), store.catalogue.copies())
+    videos, sayings = store.searchable(), store.catalogue.sayings()
+    _write(store, NameTable.of(VideoNames.described(videos, sayings), {}), generation, _DESCRIPTIONS)
+    names = VideoNames.of(videos, store.catalogue.copies(), sayings)
     vectors = published[0].vector_of() if published else {}
     texts = set(names.distinctive.values())
     if not store.catalogue.removed():
@@ -219,19 +267,22 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
         # Rounded to half precision, as all features.
         rows = normalised(encoder.encode_text(new).astype(np.float16))
         vectors |= dict(zip(new, rows, strict=True))
-    table = NameTable.of(names, vectors)
+    _write(store, NameTable.of(names, vectors), generation, _NAMES)
+
+
+def _write(store: LibraryStore, table: NameTable, generation: int, name: str) -> None:
     recipe = np.frombuffer(_recipe(store).encode(), np.uint8)
     arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
     known = {"generation": (np.array([generation]), "<i8"), "recipe": (recipe, "u1")}
-    write_sealed_arrays(_path(store), {**arrays, **known})
+    write_sealed_arrays(_path(store, name), {**arrays, **known})
 
 
-def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
+def _read(store: LibraryStore, name: str = _NAMES) -> tuple[NameTable, int] | None:
     """The published names with vectors of the library's sentence encoder, and their generation, -1 where
     their stems are of an earlier kind.
     """
     try:
-        columns = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
+        columns = map_sealed_arrays(_path(store, name), ["generation", "recipe", *_COLUMNS])
     except DataError:
         return None
     generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
@@ -252,8 +303,8 @@ def _stem(word: str) -> str:
     return str(Stemmer("english").stemWord(word.casefold()))
 
 
-def _path(store: LibraryStore) -> Path:
-    return store.folder / "cache" / "names.table"
+def _path(store: LibraryStore, name: str) -> Path:
+    return store.folder / "cache" / name
 
 
 def _recipe(store: LibraryStore) -> str:

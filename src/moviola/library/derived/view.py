@@ -10,7 +10,7 @@ from moviola.features import MappedShard, VideoFeatures
 from moviola.files.mapped import all_whole
 from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
-from moviola.library.derived.video_names import NameTable, names_in
+from moviola.library.derived.video_names import NameTable, descriptions_in, names_in
 from moviola.library.disk.columns import Columns
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
@@ -59,6 +59,11 @@ class View:
     def names(self) -> NameTable:
         """Words and meanings of the names of the videos' files."""
         return names_in(self.store, self.generation, self.videos)
+
+    @cached_property
+    def descriptions(self) -> NameTable:
+        """Words of what the files say of their videos beside titles."""
+        return descriptions_in(self.store, self.generation, self.videos)
 
 
 class Viewer:

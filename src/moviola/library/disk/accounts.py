@@ -1,15 +1,20 @@
-"""What the file of a video and the subtitle files beside it hold, and what of it was not used."""
+"""What the file of a video and the subtitle files beside it hold, what of it was not used, and what the file
+says of the film as a whole.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 
 from moviola.library.disk.database import Database
-from moviola.types import Holding
+from moviola.types import HeldAs, Holding, Saying
 
-__all__ = ["Account", "Accounts"]
+__all__ = ["EDITION", "Account", "Accounts"]
+
+EDITION = 1
+"""Number of what is looked for in files: those that were looked at with a lower one are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,10 @@ class Accounts(Database):
     def note_subtitles(
         self, row: int, problems: Sequence[str], notes: Sequence[str], *, beside: bool
     ) -> None:
-        """Begin the account of a video with how its subtitles were read; its file is looked at next."""
-        values = (row, int(beside), json.dumps([*problems]), json.dumps([*notes]))
-        self._rows("INSERT OR REPLACE INTO accounts VALUES (?, ?, NULL, ?, ?)", values)
+        """Note how the subtitles of a video were read; what its file holds stays."""
+        self._rows("INSERT OR IGNORE INTO accounts VALUES (?, 0, NULL, '[]', '[]')", (row,))
+        values = (int(beside), json.dumps([*problems]), json.dumps([*notes]), row)
+        self._rows("UPDATE accounts SET beside = ?, problems = ?, notes = ? WHERE video = ?", values)
 
     def put_holdings(self, row: int, beside: bool, holdings: Sequence[Holding]) -> None:
         """Store what the file of a video holds; ``beside`` counts where nothing is noted yet."""
@@ -62,9 +68,44 @@ class Accounts(Database):
         said = json.dumps([astuple(one) for one in holdings])
         self._rows("UPDATE accounts SET holdings = ? WHERE video = ?", (said, row))
 
+    def put_sayings(self, row: int, sayings: Iterable[Saying], *, live: bool) -> None:
+        """Store what a file says of its film, and whether that is of a Live Photo; it was looked at now."""
+        said = json.dumps([astuple(one) for one in sayings])
+        self._put_all("facts (video, edition, sayings, live)", [(row, EDITION, said, int(live))])
+
+    def forget_facts(self, row: int) -> None:
+        """Have the file of a video looked at again with the next indexing."""
+        self._rows_of("facts", "DELETE FROM facts WHERE video = ?", (row,))
+
+    def looked_at(self) -> set[int]:
+        """Row numbers of the videos whose files were looked at for all that is looked for now."""
+        rows = self._rows_of("facts", "SELECT video FROM facts WHERE edition >= ?", (EDITION,))
+        return {row for (row,) in rows}
+
+    def sayings(self, row: int | None = None) -> Mapping[int, tuple[Saying, ...]]:
+        """What files say of their films, of one or of all videos by row number, where they say anything."""
+        where, values = ("sayings <> '[]'", ()) if row is None else ("video = ?", (row,))
+        rows = self._rows_of("facts", f"SELECT video, sayings FROM facts WHERE {where}", values)
+        return {video: self._sayings(video, said) for video, said in rows}
+
+    def live_photos(self) -> set[int]:
+        """Row numbers of the films of Live Photos."""
+        return {row for (row,) in self._rows_of("facts", "SELECT video FROM facts WHERE live <> 0")}
+
+    def _sayings(self, row: int, said: str) -> tuple[Saying, ...]:
+        try:
+            return tuple(Saying(str(kind), str(text)) for kind, text in json.loads(said))
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"what the file of video {row} says") from error
+
     def _account(self, row: int, beside: int, holdings: str | None, problems: str, notes: str) -> Account:
+        # Text in a file is not read where there is a subtitle file, which may come and go.
+        read: HeldAs = "beside" if beside else "subtitles"
         try:
             held = None if holdings is None else tuple(Holding(*one) for one in json.loads(holdings))
+            if held is not None:
+                texts = ("beside", "subtitles")
+                held = tuple(replace(one, held_as=read) if one.held_as in texts else one for one in held)
             said = (tuple(map(str, json.loads(texts))) for texts in (problems, notes))
             return Account(bool(beside), held, *said)
         except (TypeError, ValueError) as error:

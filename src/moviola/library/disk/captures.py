@@ -42,7 +42,7 @@ class Taken:
 
     wall: datetime
     zone: Zone
-    source: Literal["tags", "container", "name", "file"]
+    source: Literal["tags", "satellites", "container", "name", "file"]
     offset: float | None = None
 
     @property
@@ -117,4 +117,6 @@ def _said_of(video: VideoRow, capture: Capture) -> tuple[datetime, Zone, timedel
     offset = said.utcoffset()
     if offset is None:
         return said, "none", timedelta()
-    return said, "recorded" if (capture.source or "tags") == "tags" else "utc", offset
+    # Satellites know the zone where the camera's clock is another one.
+    recorded = capture.source in ("tags", "") or (capture.source == "satellites" and bool(offset))
+    return said, "recorded" if recorded else "utc", offset

@@ -174,7 +174,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
             if content == video.hash:  # these belong to the bytes
-                of_bytes = ("copies", "captures", "accounts", "checksums")
+                of_bytes = ("copies", "captures", "accounts", "facts", "checksums")
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
         columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}

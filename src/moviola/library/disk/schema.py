@@ -48,6 +48,13 @@ CREATE TABLE IF NOT EXISTS captures (
     make TEXT NOT NULL, model TEXT NOT NULL
 )
 """,
+    # What a file says of its film as a whole, as JSON, whether it is the film of a Live Photo, and with which
+    # edition of what is looked for (library.disk.accounts).
+    "facts": """
+CREATE TABLE IF NOT EXISTS facts (
+    video INTEGER PRIMARY KEY, edition INTEGER NOT NULL, sayings TEXT NOT NULL, live INTEGER NOT NULL
+)
+""",
     # A checksum of all that was read of a file; no row: of a library older than these.
     "checksums": "CREATE TABLE IF NOT EXISTS checksums (video INTEGER PRIMARY KEY, checksum TEXT NOT NULL)",
     # Whether subtitles are of files beside a video; as JSON, what its file holds, null before it was looked

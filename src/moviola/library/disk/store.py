@@ -331,7 +331,7 @@ class LibraryStore:
             )
         # A video removed this moment has none any more, and is not asked for again.
         for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
-            if cue.kind == "text":
+            if cue.kind not in ("subtitle", "speech"):
                 continue
             first = int(cue.start * rate)
             during = slice(first, max(int(np.ceil(cue.end * rate)), first + 1))

@@ -7,6 +7,7 @@
       catalogue. A moviola before it would compact away what can still be brought back.
 4     ``moviola.toml`` bears a digest, and the catalogue a copy of the settings. Settings of an earlier format
       are sealed only if the features that are stored are whole with them.
+5     cues of a further kind, ``"chapter"``, which a moviola before it would take for damage.
 ===== ======================================================================================================
 
 Libraries of all formats can be read. The first writer copies the old settings and catalogue to

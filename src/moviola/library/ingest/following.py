@@ -1,12 +1,11 @@
 """What is brought up to date without encoding: paths of files that moved, were copied, came back, or whose
-folder changed; when, where and with what videos were taken; and shots and fingerprints of those that were
+folder changed; what files say of themselves; and shots and fingerprints of those that were
 indexed before these were kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound, cou
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
-from moviola.library.disk.accounts import Account
 from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
@@ -29,18 +27,18 @@ from moviola.library.ingest.plan import (
     only_renamed,
     why_unreadable,
 )
-from moviola.library.ingest.recognition import replace_subtitles
+from moviola.library.ingest.recognition import replace_cues
 from moviola.types import several
 
 if TYPE_CHECKING:
-    from moviola.media import Fix
+    from moviola.media import Facts, Fix
 
 __all__ = [
-    "follow", "forget_root", "look_again_where_needed", "move_root", "note_copies", "note_facts",
-    "note_fixes", "only_in", "reread_subtitles", "restore",
+    "follow", "forget_root", "look_again_where_needed", "look_into", "move_root", "note_copies", "note_facts",
+    "only_in", "reread_subtitles", "restore",
 ]  # fmt: skip
 
-# Files whose capture data are read between two commits.
+# Files that are looked into between two commits.
 _AT_ONCE = 200
 
 
@@ -234,57 +232,71 @@ def _absolute(folder: Path) -> Path:
 
 def reread_subtitles(store: LibraryStore, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
     """Read the subtitles of a video again; the pictures and their features stay."""
-    from moviola.library.ingest.frame_features import read_cues
+    from moviola.library.ingest.frame_features import facts_of, read_cues
 
-    read = read_cues(found, video.duration)
+    read, catalogue = read_cues(found, video.duration), store.catalogue
     report.note_subtitles(found.video_id, read.problems, read.notes)
-    with store.catalogue.transaction():
-        store.catalogue.note_subtitles(video.row, read.problems, read.notes, beside=read.beside)
-        note_fixes(store.catalogue, video.row, found.path, read.fixes)
+    facts = facts_of(found.path) if read.fixes else None
+    with catalogue.transaction():
+        catalogue.note_subtitles(video.row, read.problems, read.notes, beside=read.beside)
+        if facts:
+            note_facts(catalogue, video.row, facts, report, read.fixes)
+        else:
+            report.note_unused(catalogue.account(video.row).holdings or ())
     fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
-    replace_subtitles(store, video, fresh, read.cues)
+    replace_cues(store, video, fresh, read.cues)
 
 
-def note_fixes(catalogue: Catalogue, row: int, path: Path, fixes: Sequence[Fix]) -> None:
-    """Store what a camera noted second by second, where its file does not say when and where it was taken."""
-    from moviola.media import read_capture, with_fixes
-
-    if fixes:
-        with suppress(MediaError, OSError):
-            catalogue.put_captures({row: with_fixes(read_capture(path), fixes)})
-
-
-def note_facts(store: LibraryStore, video_ids: Collection[str], report: IngestReport) -> None:
-    """Read what the files of videos say, where that is not noted yet: when, where and with what they were
-    taken, and what they hold. Files that cannot be read now are tried again next time.
+def note_facts(
+    catalogue: Catalogue, row: int, facts: Facts, report: IngestReport, fixes: Sequence[Fix] = ()
+) -> None:
+    """Store what the file of a video says of itself; ``fixes`` are what a camera noted second by second,
+    which is when and where it was taken as far as the file is silent. Inside a transaction.
     """
-    from moviola.media import read_capture, read_holdings
+    from moviola.media import with_fixes
+
+    account = catalogue.account(row)
+    known = catalogue.capture(row)
+    capture = with_fixes(facts.capture, fixes)
+    if not fixes and known.source in ("tags", ""):  # of files beside it, which are not read now
+        capture = replace(
+            capture, taken=capture.taken or known.taken, source=capture.source or known.source,
+            latitude=known.latitude if capture.latitude is None else capture.latitude,
+            longitude=known.longitude if capture.longitude is None else capture.longitude,
+        )  # fmt: skip
+    catalogue.put_captures({row: capture})
+    catalogue.put_holdings(row, bool(account.beside), facts.holdings)
+    catalogue.put_sayings(row, facts.sayings, live=facts.live)
+    report.note_unused(catalogue.account(row).holdings or ())
+
+
+def look_into(store: LibraryStore, video_ids: Collection[str], report: IngestReport) -> None:
+    """Read what the files of videos say of themselves, of those that were not looked at for it yet. Files
+    that cannot be read now are tried again next time.
+    """
+    from moviola.library.ingest.frame_features import Subtitled, facts_of, with_chapters
 
     catalogue = store.catalogue
-    captured, accounts = catalogue.captures().keys(), catalogue.accounts()
+    held = {row for row, account in catalogue.accounts().items() if account.holdings is not None}
+    looked_at = catalogue.looked_at() & catalogue.captures().keys() & held
     waiting = [
         video
         for video in catalogue.videos()
-        if video.video_id in video_ids
-        and video.state != "refused"
-        and (video.row not in captured or accounts.get(video.row, Account()).holdings is None)
+        if video.video_id in video_ids and video.state != "refused" and video.row not in looked_at
     ]
     for start in range(0, len(waiting), _AT_ONCE):
-        captures, holdings = {}, {}
-        for video in waiting[start : start + _AT_ONCE]:
-            account = accounts.get(video.row, Account(beside=bool(video.sidecars)))
-            beside, path = bool(account.beside), Path(video.path)
-            with suppress(MediaError, OSError):
-                if video.row not in captured:
-                    captures[video.row] = read_capture(path)
-                if account.holdings is None:
-                    holdings[video.row] = beside, read_holdings(path, beside=beside)
-        if captures or holdings:
-            with catalogue.transaction():
-                catalogue.put_captures(captures)
-                for row, (by_files, held) in holdings.items():
-                    catalogue.put_holdings(row, by_files, held)
-                    report.note_unused(held)
+        videos = waiting[start : start + _AT_ONCE]
+        read = [(video, facts) for video in videos if (facts := facts_of(Path(video.path)))]
+        if not read:
+            continue
+        for video, facts in read:
+            titled = with_chapters(Subtitled(), facts, video.duration)
+            report.note_subtitles(video.video_id, titled.problems, titled.notes)
+            replace_cues(store, video, video, titled.cues, "chapter")
+        stored = catalogue.videos_named([video.video_id for video, _ in read])
+        with catalogue.transaction():
+            for video, facts in read:
+                note_facts(catalogue, stored[video.video_id].row, facts, report)
 
 
 def look_again_where_needed(

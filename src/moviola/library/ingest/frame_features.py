@@ -26,12 +26,14 @@ from moviola.library.ingest.decode_ahead import Branch, side_by_side
 from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
+    Facts,
     ShotFinder,
     SmallStills,
     embedded_subtitles,
     joined,
     look_through,
     probe,
+    read_facts,
     read_subtitles,
     read_through,
     sample_frames,
@@ -45,7 +47,9 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import Fix, Marks, MediaInfo, Notice, Transition
 
-__all__ = ["Encoded", "Refused", "Subtitled", "encode_videos", "read_cues", "shot_rows"]
+__all__ = [
+    "Encoded", "Refused", "Subtitled", "encode_videos", "facts_of", "read_cues", "shot_rows", "with_chapters",
+]  # fmt: skip
 
 _BATCH = 32
 
@@ -68,7 +72,8 @@ class Encoded:
     """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
     shots, without a visual encoder. ``stills`` are seconds and WebP bytes. In the end it has its subtitles
     in order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues,
-    what could not be read of these, and how they were read. ``checksum`` is of all that was read.
+    what could not be read of these, and how they were read. ``checksum`` is of all that was read,
+    ``facts`` what the file says of itself; None where it cannot be read any more.
     """
 
     file: FoundFile
@@ -82,6 +87,7 @@ class Encoded:
     fingerprint: Fingerprint | None = None
     subtitles: Subtitled = Subtitled()
     checksum: str = ""
+    facts: Facts | None = None
     sentences: NDArray[np.float32] | None = None
 
 
@@ -253,6 +259,23 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
     once = {(cue.start, cue.end, cue.text): cue for cue in cues}
     ordered = sorted(once.values(), key=lambda cue: (cue.start, cue.end))
     return Subtitled(ordered, tuple(problems), tuple(notes), beside, tuple(fixes))
+
+
+def facts_of(path: Path) -> Facts | None:
+    """What a file says of itself; None where it cannot be read."""
+    try:
+        return read_facts(path)
+    except (MediaError, OSError):
+        return None
+
+
+def with_chapters(subtitles: Subtitled, facts: Facts, duration: float) -> Subtitled:
+    """Subtitles of a video of ``duration`` seconds, and the titles of its chapters as further cues."""
+    chapters, met = within_film(facts.chapters, duration)
+    problems, notes = [*subtitles.problems], [*subtitles.notes]
+    _sort(met, "chapters: ", problems, notes)
+    cues = [*subtitles.cues, *chapters]
+    return replace(subtitles, cues=cues, problems=tuple(problems), notes=tuple(notes))
 
 
 def _sort(notices: Iterable[Notice], before: str, problems: list[str], notes: list[str]) -> None:

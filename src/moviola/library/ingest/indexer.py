@@ -32,10 +32,10 @@ from moviola.library.ingest.following import (
     follow,
     forget_root,
     look_again_where_needed,
+    look_into,
     move_root,
     note_copies,
     note_facts,
-    note_fixes,
     only_in,
     reread_subtitles,
     restore,
@@ -192,7 +192,7 @@ class Indexer:
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
                 named = {*kept, *report.added, *report.updated, *report.restored}
-                note_facts(self._store, named, report)
+                look_into(self._store, named, report)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report
@@ -367,7 +367,8 @@ class Indexer:
         with store.catalogue.transaction():
             stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
             store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
-            note_fixes(store.catalogue, stored.row, file.path, read.fixes)
+            if encoded.facts:
+                note_facts(store.catalogue, stored.row, encoded.facts, report, read.fixes)
             store.catalogue.put_checksum(stored.row, encoded.checksum)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:

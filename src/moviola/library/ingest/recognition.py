@@ -43,7 +43,7 @@ from moviola.types import Cue, CueKind, Span
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
 
-__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "mend_cues", "replace_subtitles"]
+__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "mend_cues", "replace_cues"]
 
 NONE = "none"
 
@@ -299,17 +299,20 @@ def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: 
     _put(store, video, [*others, *cues], video, readings.values())
 
 
-def replace_subtitles(
-    store: LibraryStore, video: VideoRow, fresh: VideoRow, subtitles: Sequence[Cue]
+def replace_cues(
+    store: LibraryStore, video: VideoRow, fresh: VideoRow, cues: Sequence[Cue], kind: CueKind = "subtitle"
 ) -> None:
-    """Replace the subtitles of a video, as the catalogue has it and as it will be stored; they displace
-    recognised speech, text in pictures stays.
+    """Replace the cues of a kind of a video, as the catalogue has it and as it will be stored; others stay,
+    but subtitles displace recognised speech.
     """
-    gone: CueKind = "speech" if subtitles else "subtitle"
-    others = [cue for cue in store.catalogue.cues(video.row) if cue.kind not in ("subtitle", gone)]
+    before = store.catalogue.cues(video.row)
+    gone = (kind, "speech") if kind == "subtitle" and cues else (kind,)
+    if video == fresh and [*cues] == [cue for cue in before if cue.kind in gone]:
+        return
+    others = [cue for cue in before if cue.kind not in gone]
     readings = store.catalogue.readings(video.row)
-    kept = [reading for kind, reading in readings.items() if kind != gone]
-    _put(store, video, [*subtitles, *others], fresh, kept)
+    kept = [reading for kind, reading in readings.items() if kind not in gone]
+    _put(store, video, [*cues, *others], fresh, kept)
 
 
 def mend_cues(store: LibraryStore, video: VideoRow) -> None:
@@ -324,6 +327,9 @@ def mend_cues(store: LibraryStore, video: VideoRow) -> None:
     readings = store.catalogue.readings(video.row).values()
     lost = video.cues is not None and len(cues) != video.cues.count
     kept = () if lost else readings  # of which kind the lost ones were is not known
+    if lost:
+        with store.catalogue.transaction():
+            store.catalogue.forget_facts(video.row)  # nor whether they were titles of chapters
     try:
         _put(store, video, cues, again if lost else video, kept)
     except (MissingModel, MissingDependency, EncoderMismatch):

@@ -10,7 +10,14 @@ from importlib.metadata import version
 
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
-from moviola.library.ingest.frame_features import Encoded, Refused, encode_videos, read_cues
+from moviola.library.ingest.frame_features import (
+    Encoded,
+    Refused,
+    encode_videos,
+    facts_of,
+    read_cues,
+    with_chapters,
+)
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 
@@ -63,8 +70,10 @@ class VideoEncoder:
                 yield outcome
             else:
                 subtitles = read_cues(outcome.file, outcome.duration)
+                if facts := facts_of(outcome.file.path):
+                    subtitles = with_chapters(subtitles, facts, outcome.duration)
                 sentences = self.encoders.sentence_rows(subtitles.cues)
-                yield replace(outcome, subtitles=subtitles, sentences=sentences)
+                yield replace(outcome, subtitles=subtitles, facts=facts, sentences=sentences)
 
     def one(self, file: FoundFile) -> Encoded | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""
