@@ -73,6 +73,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
         place, account = whereabouts(row, lib.catalogue), lib.catalogue.account(row.row)
+        said = lib.catalogue.sayings(row.row).get(row.row, ())
         fields = ("state", "error", "duration", "width", "height", "codec", "size")
         about: dict[str, object] = {
             "video_id": row.video_id,
@@ -89,6 +90,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
                 for kind, one in readings.items()
             },
             "subtitles": [*account.problems, *account.notes],
+            "says": [asdict(one) for one in said],
             "holds": [str(one) for one in account.holdings or ()],
             "shots": [
                 {"start": shot.start, "end": end, "opening": shot.opening}
@@ -96,8 +98,12 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             ],
         }
     below = "\n" + " " * 12
-    said = {"subtitles": account.problems + account.notes, "holds": map(str, account.holdings or ())}
-    texts = about | {name: below.join(lines) for name, lines in said.items()}
+    lists = {
+        "subtitles": account.problems + account.notes,
+        "says": (f"{one.kind}: {' '.join(one.text.split())}" for one in said),
+        "holds": map(str, account.holdings or ()),
+    }
+    texts = about | {name: below.join(lines) for name, lines in lists.items()}
     texts |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
     openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
     show(json, about, *_lines(texts, 10), *openings)

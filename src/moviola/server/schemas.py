@@ -368,9 +368,17 @@ class HeldPart(ResponseModel):
     said: str = Field(description="What becomes of it.", examples=["pictures of text, not read"])
 
 
+class FileSaying(ResponseModel):
+    """What a file says of its film as a whole."""
+
+    kind: str = Field(description="title, keywords, description, people or series.", examples=["title"])
+    text: str = Field(examples=["Summer at the harbour"])
+
+
 class VideoDetails(VideoSummary):
     """One video, with properties of its file."""
 
+    says: list[FileSaying] = Field(description="What its file says of the film.")
     holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
     subtitles: list[str] = Field(
         description="What is missing of its subtitles, and how they were read.",

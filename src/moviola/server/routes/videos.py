@@ -58,9 +58,11 @@ async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     about = await service.media.run(_probed, service.library.store.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
     account = service.library.catalogue.account(video.row)
+    said = service.library.catalogue.sayings(video.row).get(video.row, ())
     playable = about is not None and plays_in_browsers(about)
     return schemas.VideoDetails(
         **summary.model_dump(),
+        says=[schemas.FileSaying(kind=one.kind, text=one.text) for one in said],
         holds=[_held(one) for one in account.holdings or ()],
         subtitles=[*account.problems, *account.notes],
         fps=about.frame_rate if about else None,

@@ -115,7 +115,7 @@ function isTaken(event) {
 
 /** @param {HTMLElement} target @returns {Place[]} where the keys count now, the nearest first */
 function places(target) {
-  if (byId("keys", HTMLDialogElement).open) return [];
+  if (["keys", "account"].some((id) => byId(id, HTMLDialogElement).open)) return [];
   if (opened.value) return ["player"];
   if (view.value === "collection") return ["collection", "anywhere"];
   return target.closest("#results .moment") ? ["results", "anywhere"] : ["anywhere"];

@@ -38,3 +38,10 @@ export function step(by) {
 export function closePlayer() {
   opened.value = null;
 }
+
+/** Show what the file of a video holds; the code for it is loaded when that is first wanted.
+ * @param {string} video */
+export async function openAccount(video) {
+  const part = await import("./account.js").catch(() => null); // the server is away, which the page says
+  await part?.showAccount(video);
+}

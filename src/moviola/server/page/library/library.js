@@ -30,7 +30,7 @@ function drawFacts() {
     [t("Pictures"), info.encoder || "–"],
     [t("Sentences"), info.sentence_encoder || "–"],
     .../** @type {[string, string][]} */ (models),
-    [t("Evidence"), info.evidence.map((kind) => EVIDENCE[kind === "subtitle" ? "subtitles" : kind] ?? kind).join(", ")],
+    [t("Evidence"), info.evidence.map((kind) => EVIDENCE[{ subtitle: "subtitles", chapter: "chapters" }[kind] ?? kind] ?? kind).join(", ")],
     ["moviola", info.version],
   ];
   fill(facts, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

@@ -8,7 +8,7 @@ import { bringIn } from "./ingest.js";
 import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
 import { selectBox, selectionBar } from "./selecting.js";
-import { openPlayer } from "../base/opening.js";
+import { openAccount, openPlayer } from "../base/opening.js";
 import { libraryChanged } from "../search/renewing.js";
 import { Still } from "../base/still.js";
 import { libraryInfo } from "../base/store.js";
@@ -96,7 +96,10 @@ function drawRefused(wrong) {
  * @param {api.Video} video */
 function tools(video) {
   const name = title(video.video_id);
-  const within = video.state === "refused" ? null : withinButton(() => inThisVideo(video.video_id));
+  const within = video.state === "refused" ? null : [
+    iconButton("about", t("What the file of {name} holds", { name }), () => void openAccount(video.video_id)),
+    withinButton(() => inThisVideo(video.video_id)),
+  ];
   if (!libraryInfo.value?.can_ingest) return h("span", { class: "video-tools" }, within);
   const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after its repair", { name }), () => void bringIn([video.path]))] : [
     iconButton("loop", t("Read subtitles and text of {name} again", { name }), () => void processAgain(video, false)),

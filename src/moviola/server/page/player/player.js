@@ -11,7 +11,7 @@ import { on } from "../base/keyboard.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
 import { markOf, setMark, undoMark } from "../search/marks.js";
-import { closePlayer, opened, step } from "../base/opening.js";
+import { closePlayer, openAccount, opened, step } from "../base/opening.js";
 import { copyPicture, copyText, savePicture } from "./picture.js";
 import { moreLike } from "../search/query.js";
 import { answer } from "../search/results.js";
@@ -314,6 +314,7 @@ function drawActions() {
   fill(moreActions,
     action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
     action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
+    action("about", t("what the file holds"), "", () => void openAccount(span.video_id)),
     around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null,
     around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(reasonOf(error)))) : null);
 }

@@ -1,4 +1,4 @@
-// What is said and what is written in a video, apart, each following the playback.
+// What is said and what is written in a video, and its chapters, apart, each following the playback.
 
 import { fill, h, setState } from "../base/dom.js";
 import { clock, marked } from "../base/format.js";
@@ -44,19 +44,21 @@ function listOf(name, seek) {
 
 /** @param {(time: number) => void} seek */
 export function wordsAside(seek) {
-  const [said, written] = [listOf(t("Said"), seek), listOf(t("Written"), seek)];
-  const element = h("div", { class: "player-side" }, said.element, written.element);
+  const [said, written, chapters] = [listOf(t("Said"), seek), listOf(t("Written"), seek), listOf(t("Chapters"), seek)];
+  const element = h("div", { class: "player-side" }, said.element, written.element, chapters.element);
   return {
     element,
     /** @param {Cue[]} cues @param {Set<string>} words */
     show(cues, words) {
-      said.show(cues.filter((cue) => cue.kind !== "text"), words);
-      written.show(cues.filter((cue) => cue.kind === "text"), words);
+      const [text, titles] = ["text", "chapter"].map((kind) => cues.filter((cue) => cue.kind === kind));
+      said.show(cues.filter((cue) => cue.kind !== "text" && cue.kind !== "chapter"), words);
+      written.show(text ?? [], words);
+      chapters.show(titles ?? [], words);
       element.hidden = cues.length === 0;
     },
     /** @param {number} time @param {boolean} [jump] */
     follow(time, jump = false) {
-      for (const list of [said, written]) list.follow(time, jump);
+      for (const list of [said, written, chapters]) list.follow(time, jump);
     },
   };
 }

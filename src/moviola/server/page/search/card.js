@@ -34,7 +34,7 @@ function tellingReasons({ why }) {
 }
 
 /** @type {Record<string, string>} */
-const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), named: t("named"), like: t("alike") };
+const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), titled: t("titled"), named: t("named"), described: t("described"), like: t("alike") };
 
 /** What a reason is called, with the words that match.
  * @param {{kind: string, words: string[]}} reason */
@@ -108,7 +108,8 @@ function reasons(moment) {
       toggle.setAttribute("aria-expanded", String(!inside.hidden));
     },
   }, `+${moment.folded.length}`);
-  const chips = moment.source === "named" ? [h("li", { class: "reason" }, t("in a video named so"))] : tellingReasons(moment).map(reasonChip);
+  const named = moment.why.some(({ kind }) => kind === "named");
+  const chips = moment.source === "named" ? [h("li", { class: "reason" }, named ? t("in a video named so") : t("in a video described so"))] : tellingReasons(moment).map(reasonChip);
   if (!chips.length && !moment.folded.length) return null;
   return h("div", {}, h("ul", { class: "reasons" }, chips, moment.folded.length ? h("li", {}, toggle) : null), inside);
 }

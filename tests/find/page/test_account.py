@@ -1,0 +1,81 @@
+"""The account of a file on the page: what it holds and says, what of it is not used, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from made_films import Pictures, Sound, Words, make_film
+from moviola.search import Library
+from moviola.types import HELD_AS
+from page_server import Served
+from page_visitor import serious
+
+PAGE = Path(__file__).resolve().parents[3] / "src" / "moviola" / "server" / "page"
+
+
+def test_every_kind_of_part_is_named_on_the_page_as_elsewhere() -> None:
+    """One that is added in Python alone would be said in English to all."""
+    script = (PAGE / "base" / "account.js").read_text(encoding="utf-8")
+    table = script[script.index("const HELD = {") : script.index("};")]
+    assert dict(re.findall(r'"([\w ]+)": t\("([^"]+)"\)', table)) == HELD_AS
+
+
+@pytest.mark.slow
+def test_the_account_is_shown_in_the_library_and_the_player(
+    open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    """In the reader's language; keys of the player under it do nothing, and Escape closes it alone."""
+    film = make_film(
+        tmp_path / "films" / "harbour.mkv",
+        Pictures(4.0), Sound(4.0), Sound(4.0, tags={"language": "ger", "title": "Kommentar"}),
+        Words([(0.5, 1.0, "a walrus")], "subrip", {"language": "eng"}),
+        tags={"title": "The Sea", "PURL": "https://example.org"},
+        chapters=[(0.0, 2.0, "Dawn"), (2.0, 4.0, "Dusk")],
+        attachments={"notes.bin": b"notes"},
+    )  # fmt: skip
+    film.with_suffix(".srt").write_text(
+        "1\n00:00:01,000 --> 00:00:02,000\nHi.\n\n2\n00:00:0x,000 --> 0\nlost\n"
+    )
+    with Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none") as library:
+        library.index(film.parent)
+    with Served(tmp_path) as server:
+        page = open_page(server, "#/library")
+        page.get_by_role("button", name="What the file of harbour holds").click()
+        account = page.locator("#account")
+        expect(account.locator(".account > [role=status]")).to_have_text("4 parts of the file are not used")
+        unused = account.locator("section").filter(has_text="Not used").locator("li")
+        expect(unused).to_have_text([
+            "stream 2 audio, aac, ger, Kommentar: further sound; --speech-track reads it",
+            "stream 3 subtitle, subrip, eng: not read, since there is a subtitle file for the film",
+            re.compile("notes.bin: attached, not read"), "PURL https://example.org: not searched",
+        ])  # fmt: skip
+        expect(account).to_contain_text("Title The Sea")
+        expect(account).to_contain_text("1 damaged cue skipped")
+        assert serious(page) == []
+        page.get_by_role("button", name="Close").click()
+        expect(account).to_be_hidden()
+
+        page.get_by_role("button", name="harbour", exact=True).click()
+        player = page.locator("#player")
+        expect(player.get_by_role("region", name="Chapters").get_by_role("listitem")).to_have_count(2)
+        player.locator("summary").click()
+        player.get_by_role("button", name="what the file holds").click()
+        expect(account).to_contain_text("Kommentar")
+        page.keyboard.press("Escape")
+        expect(account).to_be_hidden()
+        expect(player).to_be_visible()
+        page.keyboard.press("Escape")
+        page.get_by_label("Language").select_option("de")
+        page.get_by_role("button", name="Was die Datei von harbour enthält").click()
+        expect(account).to_contain_text("4 Teile der Datei werden nicht genutzt")
+        expect(account).to_contain_text("weiterer Ton; --speech-track liest ihn")
+        page.route("**/api/videos/harbour", lambda route: route.abort())
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Was die Datei von harbour enthält").click()
+        expect(account.get_by_role("alert")).to_be_visible()
+    page.goto("about:blank")
