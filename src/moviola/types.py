@@ -55,9 +55,10 @@ STRONG = BANDS["strong"]
 POSSIBLE = BANDS["possible"]
 """The least score of a possible moment."""
 
-CaptureSource = Literal["", "tags", "satellites", "container", "name"]
+CaptureSource = Literal["", "tags", "satellites", "container", "name", "zone"]
 """Source of a capture time: text of the camera in tags or telemetry, satellites as the camera noted them
-(universal time), the container's own field (universal time), the file's name."""
+(universal time), the container's own field (universal time), the file's name; ``"zone"``: one of these, in
+the zone that was given for its camera."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -324,6 +324,8 @@ def _not_used(report: IngestReport) -> Iterator[str]:
     if report.unused:
         parts = ", ".join(f"{kind} {count}" for kind, count in sorted(report.unused.items()))
         yield f"not used of files: {parts}; `moviola show` names what a file holds"
+    for camera in report.unknown_cameras:
+        yield f"camera {camera}: no video was taken with it yet; `moviola show` prints the camera of a video"
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
         files = counted(len(report.ignored), "file")

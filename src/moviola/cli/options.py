@@ -99,6 +99,16 @@ def file_options(
             show_default=False,
         ),
     ] = None,
+    camera_zones: Annotated[
+        list[str] | None,
+        Option(
+            "--camera-zone",
+            metavar="CAMERA=ZONE",
+            help="Zone of a camera's clock, by the make and model in its files: 'HERO9 Black=Europe/Berlin', "
+            "+02:00 or UTC; repeatable; kept, also for later videos; with nothing behind = as the files say.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Options of :meth:`moviola.library.Indexer.index` by their names, about files in folders."""
 

@@ -325,9 +325,9 @@ class VideoSummary(ResponseModel):
         description="Best known time of capture; without a zone if unknown.",
         examples=["2024-05-01T18:30:00+02:00"],
     )
-    taken_from: Literal["tags", "satellites", "container", "name", "file"] = Field(
+    taken_from: Literal["tags", "satellites", "container", "name", "zone", "file"] = Field(
         description="Its source: tags or telemetry, satellites, the container's universal time, the file's "
-        "name, or its modification time.",
+        "name, one of these in the zone that was given for its camera, or the file's modification time.",
         examples=["tags"],
     )
     taken_zone: Literal["recorded", "utc", "none"] = Field(

@@ -167,3 +167,69 @@ def test_files_are_read_once_and_with_the_next_run(
     (films / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nOther words.\n")
     library.index(films)
     assert len(library.catalogue.captures()) == 5
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("zone", "taken"),
+    [
+        ("HERO9 Black=Asia/Tokyo", "2023-07-01T14:30:00+09:00"),
+        ("gopro hero9 BLACK=-03:30", "2023-07-01T14:30:00-03:30"),
+        ("HERO9 Black=America/New_York", "2023-07-01T14:30:00-04:00"),
+        ("HERO9 Black=utc", "2023-07-01T14:30:00+00:00"),
+        ("HERO8 Black=Asia/Tokyo", "2023-07-01T16:30:00+02:00"),
+        ("HERO9=Asia/Tokyo", "2023-07-01T16:30:00+02:00"),
+    ],
+)
+def test_the_clock_of_a_camera_has_the_zone_that_is_given(
+    library: Library, films: Path, zone: str, taken: str
+) -> None:
+    """Cameras write their clock as if it were universal time. By the whole model: HERO9 is another camera."""
+    row = library.catalogue.video("a").row
+    hero = Capture("2023-07-01T14:30:00+00:00", "container", None, None, "GoPro", "HERO9 Black")
+    with library.catalogue.transaction():
+        library.catalogue.put_captures({row: hero})
+    report = library.index(films, camera_zones=[zone])
+    assert str(taken_of(library.catalogue.video("a"), library.catalogue.capture(row))) == taken
+    assert report.unknown_cameras == ([] if "hero9 black" in zone.lower() else [zone.partition("=")[0]])
+
+
+def test_a_zone_stays_for_later_videos_and_moves_filters(
+    library: Library, films: Path, film: Callable[..., Path]
+) -> None:
+    """Times with a zone of their own, of satellites and days alone stay; an empty zone takes it back."""
+    hero = Capture("2023-07-01T23:30:00+00:00", "container", None, None, "GoPro", "HERO9")
+    captures = {
+        "a": hero,
+        "b": Capture("2023-07-01T23:30:00+02:00", "tags", None, None, "GoPro", "HERO9"),
+        "d": Capture("2023-07-01T23:30:00+00:00", "satellites", None, None, "GoPro", "HERO9"),
+        "deep/c": Capture("2023-07-01", "name", None, None, "GoPro", "HERO9"),
+    }
+    rows = {name: library.catalogue.video(name).row for name in captures}
+    with library.catalogue.transaction():
+        library.catalogue.put_captures({rows[name]: capture for name, capture in captures.items()})
+    library.index(films, camera_zones=["hero9=Asia/Tokyo"])
+    library.index(films)
+    later = make_film(films / "later.mkv", Pictures(2.0), tags={"MAKE": "GoPro", "MODEL": "HERO9"})
+    later.rename(films / "2023-07-01T23.30.00.mkv")
+    library.index(films)
+    row = library.catalogue.video("2023-07-01T23.30.00").row
+    now = library.catalogue.captures()
+    assert now[row] == Capture("2023-07-01T23:30:00+09:00", "zone", None, None, "GoPro", "HERO9")
+    assert now[rows["a"]].taken == "2023-07-01T23:30:00+09:00"
+    assert all(now[rows[name]] == captures[name] for name in ("b", "d", "deep/c"))
+    assert chosen(library, taken="2023-07-01T14:29+00:00..2023-07-01T14:31+00:00") == [
+        "2023-07-01T23.30.00", "a"
+    ]  # fmt: skip
+    assert library.facets().days["2023-07-01"] >= 3
+    library.index(films, camera_zones=["HERO9="])
+    assert library.catalogue.capture(rows["a"]) == hero and library.catalogue.camera_zones() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Europe/Berlin", "=Europe/Berlin", "HERO9=Europe/Atlantis", "HERO9=+25:00", "HERO9=../../etc/passwd"],
+)
+def test_a_zone_that_is_none_is_refused_by_name(library: Library, films: Path, text: str) -> None:
+    with pytest.raises(InvalidValue, match="zone"):
+        library.index(films, camera_zones=[text])

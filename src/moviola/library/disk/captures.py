@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal, get_args
 
-from moviola.library.disk.database import Database
+from moviola.library.disk.camera_zones import CameraZones
 from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture
 
@@ -36,13 +36,14 @@ class Taken:
         wall: local clock time without a zone; if the place is unknown, the clock of this machine's zone.
         zone: whether the file says the offset (``"recorded"``), universal time alone (``"utc"``), or a wall
             clock without a zone (``"none"``).
-        source: ``"file"`` stands for its modification time.
+        source: ``"zone"`` is a time in the zone that was given for its camera, ``"file"`` the file's
+            modification time.
         offset: seconds east of UTC, where the file gives it.
     """
 
     wall: datetime
     zone: Zone
-    source: Literal["tags", "satellites", "container", "name", "file"]
+    source: Literal["tags", "satellites", "container", "name", "zone", "file"]
     offset: float | None = None
 
     @property
@@ -61,16 +62,20 @@ _COLUMNS = "video, taken, source, latitude, longitude, make, model"
 _CAPTURES = f"SELECT {_COLUMNS} FROM captures"
 
 
-class Captures(Database):
+class Captures(CameraZones):
     """The ``captures`` table of a catalogue."""
 
     def captures(self) -> dict[int, Capture]:
-        """Capture data by row number, of the videos whose files were read."""
+        """Capture data by row number, of the videos whose files were read, in the zones of their cameras."""
         rows = self._rows_of("captures", _CAPTURES)
-        return {row: self._capture(row, *values) for row, *values in rows}
+        return self._in_zones({row: self._capture(row, *values) for row, *values in rows})
 
     def capture(self, row: int) -> Capture:
         """Capture data of one video; empty where its file was not read."""
+        return self._in_zones({row: self.capture_of_file(row)})[row]
+
+    def capture_of_file(self, row: int) -> Capture:
+        """The same as the file has it, whatever zone was given for its camera."""
         rows = self._rows_of("captures", f"{_CAPTURES} WHERE video = ?", (row,))
         return self._capture(*rows[0]) if rows else Capture()
 
@@ -118,5 +123,5 @@ def _said_of(video: VideoRow, capture: Capture) -> tuple[datetime, Zone, timedel
     if offset is None:
         return said, "none", timedelta()
     # Satellites know the zone where the camera's clock is another one.
-    recorded = capture.source in ("tags", "") or (capture.source == "satellites" and bool(offset))
+    recorded = capture.source in ("tags", "zone", "") or (capture.source == "satellites" and bool(offset))
     return said, "recorded" if recorded else "utc", offset

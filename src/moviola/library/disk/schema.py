@@ -82,6 +82,10 @@ CREATE TABLE IF NOT EXISTS removed (
     since TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, content TEXT NOT NULL
 )
 """,
+    # Zones of cameras' clocks that were given (library.disk.camera_zones).
+    "camera_zones": """
+CREATE TABLE IF NOT EXISTS camera_zones (camera TEXT PRIMARY KEY, zone TEXT NOT NULL) WITHOUT ROWID
+""",
     # A copy of moviola.toml, as JSON with its digest.
     "settings": """
 CREATE TABLE IF NOT EXISTS settings (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), content TEXT NOT NULL)

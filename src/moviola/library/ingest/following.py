@@ -14,6 +14,7 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound, cou
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
+from moviola.library.disk.camera_zones import CameraZone
 from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from moviola.media import Facts, Fix
 
 __all__ = [
-    "follow", "forget_root", "look_again_where_needed", "look_into", "move_root", "note_copies", "note_facts",
-    "only_in", "reread_subtitles", "restore",
+    "follow", "forget_root", "known_encoding", "look_again_where_needed", "look_into", "move_root",
+    "note_copies", "note_facts", "only_in", "reread_subtitles", "restore", "set_zones",
 ]  # fmt: skip
 
 # Files that are looked into between two commits.
@@ -256,7 +257,7 @@ def note_facts(
     from moviola.media import with_fixes
 
     account = catalogue.account(row)
-    known = catalogue.capture(row)
+    known = catalogue.capture_of_file(row)
     capture = with_fixes(facts.capture, fixes)
     if not fixes and known.source in ("tags", ""):  # of files beside it, which are not read now
         capture = replace(
@@ -270,7 +271,23 @@ def note_facts(
     report.note_unused(catalogue.account(row).holdings or ())
 
 
-def look_into(store: LibraryStore, video_ids: Collection[str], report: IngestReport) -> None:
+def known_encoding(name: str | None) -> str | None:
+    """An encoding of subtitles by its usual name; None and ``"auto"`` stay. Raises InvalidValue: unknown."""
+    from moviola.media import require_encoding
+
+    return name if name in (None, "auto") else require_encoding(name)
+
+
+def set_zones(catalogue: Catalogue, zones: Sequence[CameraZone]) -> None:
+    """Store the zones of cameras' clocks."""
+    if zones:
+        with catalogue.transaction():
+            catalogue.put_camera_zones(zones)
+
+
+def look_into(
+    store: LibraryStore, video_ids: Collection[str], report: IngestReport, zones: Sequence[CameraZone]
+) -> None:
     """Read what the files of videos say of themselves, of those that were not looked at for it yet. Files
     that cannot be read now are tried again next time.
     """
@@ -297,6 +314,8 @@ def look_into(store: LibraryStore, video_ids: Collection[str], report: IngestRep
         with catalogue.transaction():
             for video, facts in read:
                 note_facts(catalogue, stored[video.video_id].row, facts, report)
+    known = catalogue.captures().values() if zones else ()
+    report.unknown_cameras += [one.camera for one in zones if not any(map(one.is_of, known))]
 
 
 def look_again_where_needed(

@@ -16,6 +16,7 @@ from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
 from moviola.library.derived.video_names import publish_names
+from moviola.library.disk.camera_zones import camera_zones_of
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.models_in_use import (
     NONE,
@@ -31,6 +32,7 @@ from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.following import (
     follow,
     forget_root,
+    known_encoding,
     look_again_where_needed,
     look_into,
     move_root,
@@ -39,6 +41,7 @@ from moviola.library.ingest.following import (
     only_in,
     reread_subtitles,
     restore,
+    set_zones,
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
 from moviola.library.ingest.recognition import Readers, ReadingRun
@@ -82,6 +85,7 @@ class Indexer:
         speech_track: str | None = None,
         speech_language: str | None = None,
         subtitle_encoding: str | None = None,
+        camera_zones: Sequence[str] | None = None,
         workers: int | str | None = None,
         every_frame: bool = False,
         stills: bool = True,
@@ -119,6 +123,7 @@ class Indexer:
             speech_language: spoken language (ISO 639); None: detected.
             subtitle_encoding: encoding of subtitle files that are not in Unicode, ``"windows-1250"`` for one,
                 kept with the videos that it was given for; ``"auto"``: the likeliest; None: as before.
+            camera_zones: as of :meth:`.camera_zones.CameraZone.parse`, kept until given again.
             workers: what encodes and reads: None: this process; a number of processes, which share this
                 machine's cores; ``"ray://host:port"``: a Ray cluster, whose machines see the videos by the
                 same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
@@ -138,7 +143,6 @@ class Indexer:
             NotFound: a source does not exist.
         """
         from moviola.library.ingest.scan import make_plan
-        from moviola.media import require_encoding
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
@@ -163,18 +167,18 @@ class Indexer:
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language,
         )  # fmt: skip
-        if subtitle_encoding not in (None, "auto"):
-            subtitle_encoding = require_encoding(subtitle_encoding)
+        zones = camera_zones_of(camera_zones)
+        subtitle_encoding = known_encoding(subtitle_encoding)
         chosen = nullcontext() if workers is None else open_workers(workers)
         progress = progress or (lambda _: None)
         with self._store.writing(), chosen as pool:
             catalogue = self._store.catalogue
+            set_zones(catalogue, zones)
             plan = make_plan(
                 [Path(source) for source in sources], catalogue.videos(), roots=catalogue.roots(),
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
-                default_excludes=default_excludes, settled=settled, links_out=links_out,
-                subtitle_encoding=subtitle_encoding,
-                suffixes=suffixes, checksums=catalogue.checksums(),
+                default_excludes=default_excludes, settled=settled, links_out=links_out, suffixes=suffixes,
+                subtitle_encoding=subtitle_encoding, checksums=catalogue.checksums(),
             )  # fmt: skip
             report = IngestReport.of(plan)
             follow(self._store, plan, report)
@@ -192,7 +196,7 @@ class Indexer:
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
                 named = {*kept, *report.added, *report.updated, *report.restored}
-                look_into(self._store, named, report)
+                look_into(self._store, named, report, zones)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report

@@ -130,6 +130,7 @@ class IngestReport:
     ``ignored`` files that are no videos by their suffix, ``unmatched`` subtitle files that belong to no video
     by their names. ``unused`` counts the parts of files that were looked at now and that nothing uses, by
     what they are (:data:`moviola.types.HELD_AS`); :class:`moviola.library.Account` has them of each video.
+    ``unknown_cameras`` have a zone now, and no video.
     ``shots_found`` are unchanged videos of a library
     older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
     encoded. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
@@ -159,6 +160,7 @@ class IngestReport:
     subtitle_problems: dict[str, str] = field(default_factory=dict)
     subtitle_notes: dict[str, str] = field(default_factory=dict)
     unused: dict[HeldAs, int] = field(default_factory=dict)
+    unknown_cameras: list[str] = field(default_factory=list)
     shots_found: list[str] = field(default_factory=list)
     fingerprinted: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
