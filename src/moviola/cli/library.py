@@ -46,14 +46,21 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     with reading(library) as lib:
         videos = lib.catalogue.videos()
         away = lib.store.paths_of(video.video_id for video in videos)[1]
+        recordings = lib.recordings
     fields = ("video_id", "duration", "state", "error", "path")
     records = [
-        {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
+        {
+            **{field: getattr(video, field) for field in fields},
+            "away": video.video_id in away,
+            "recording": recordings[video.video_id].video_ids if video.video_id in recordings else (),
+        }
         for video in videos
     ]
     rows = []
     for v in videos:
         state = v.state + (f": {v.error}" if v.error else "") + (", away" if v.video_id in away else "")
+        if recording := recordings.get(v.video_id):
+            state += f", {recording.said_of(v.video_id)}"
         rows.append((v.video_id, clock(v.duration), state))
     show_records(json, records, ("video", "duration", "state"), rows)
 
@@ -70,19 +77,20 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
 
     with reading(library) as lib:
         row = lib.catalogue.video(video)
-        cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
+        video_id, cues, shots = row.video_id, lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
         place, account = whereabouts(row, lib.catalogue), lib.catalogue.account(row.row)
         said = lib.catalogue.sayings(row.row).get(row.row, ())
         fields = ("state", "error", "duration", "width", "height", "codec", "size")
         about: dict[str, object] = {
-            "video_id": row.video_id,
+            "video_id": video_id,
             "path": row.path,
             "copies": place.pop("paths")[1:],
             **place,
             **{field: getattr(row, field) for field in fields},
             "frames": row.frames.count if row.frames else 0,
             "repeats": lib.catalogue.repeats(row.row),
+            "recording": lib.recordings[video_id].video_ids if video_id in lib.recordings else [],
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
             "readers": {
@@ -195,7 +203,7 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             **asdict(lib.settings), "index": lib.settings.shown_index, "videos": len(lib),
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
             "repeats": lib.catalogue.repeats(), "cues": lib.catalogue.cue_counts(),
-            "likeness": _likeness(lib),
+            "recordings": len(set(lib.recordings.values())), "likeness": _likeness(lib),
         }  # fmt: skip
     show(json, about, *_lines(about, 17))
 
@@ -418,7 +426,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
         exact, near = exact_copies(lib.store), find_near_copies(lib.store)
-        lacking = without_fingerprint(lib.store)
+        lacking, recordings = without_fingerprint(lib.store), lib.recordings
     records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -432,7 +440,9 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     for pair in near:
         videos = zip(pair.video_ids, pair.spans, strict=True)
         spans = (f"{video} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
-        rows.append((pair.kind, *spans, f"{pair.certainty:.2f}"))
+        one, other = (recordings.get(video) for video in pair.video_ids)
+        together = ", parts of one recording" if one and one == other else ""
+        rows.append((pair.kind, *spans, f"{pair.certainty:.2f}{together}"))
     show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)
     if lacking:
         note(

@@ -14,7 +14,7 @@ Examples:
 """
 
 from moviola.media.animated_webp import is_animated
-from moviola.media.capture import with_fixes
+from moviola.media.capture import said_by_name, with_fixes
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
@@ -63,7 +63,7 @@ __all__ = [
     "is_animated", "join", "joined", "language_of", "lead_of", "length_of", "look_through", "make_playable",
     "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still", "read_sound",
     "read_subtitles", "read_through", "regular_file", "require_encoding", "require_track_choice",
-    "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name",
-    "sidecars", "small_picture", "title_card", "track_among", "walk_files", "with_fixes", "within_film",
-    "write_subtitles", "write_video",
+    "said_by_name", "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk",
+    "sidecar_name", "sidecars", "small_picture", "title_card", "track_among", "walk_files", "with_fixes",
+    "within_film", "write_subtitles", "write_video",
 ]  # fmt: skip

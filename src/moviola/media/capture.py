@@ -29,7 +29,7 @@ from moviola.media.measured import Measured
 from moviola.media.subtitles.values import Fix
 from moviola.types import Capture, CaptureSource
 
-__all__ = ["CAPTURE_TAGS", "capture_of", "parse_point", "with_fixes"]
+__all__ = ["CAPTURE_TAGS", "capture_of", "parse_point", "said_by_name", "with_fixes"]
 
 _DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal", "date_digitized", "date")
 _PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
@@ -118,8 +118,17 @@ def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSo
     for text in _values(tags, ("creation_time",)):
         if (found := _of_clock(text)) and found.year not in _UNSET:
             yield found.isoformat(), "container" if found.tzinfo else "tags"
-    if (named := _IN_NAME.search(path.stem)) and (text := _of_name(named)) and (found := _of_clock(text)):
-        yield found.isoformat() if "T" in text else text, "name"
+    if text := said_by_name(path):
+        yield text, "name"
+
+
+def said_by_name(path: Path) -> str:
+    """The time, or the day, in the name of a file, as ISO 8601; empty where no clock can have said one."""
+    named = _IN_NAME.search(path.stem)
+    text = _of_name(named) if named else ""
+    if not text or (found := _of_clock(text)) is None:
+        return ""
+    return found.isoformat() if "T" in text else text
 
 
 def _of_name(named: re.Match[str]) -> str:

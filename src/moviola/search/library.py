@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MoviolaError, counted
-from moviola.library import Catalogue, Indexer, LibraryStore, Settings, VideoRow, taken_of
+from moviola.library import (
+    Catalogue,
+    Indexer,
+    LibraryStore,
+    Recording,
+    Settings,
+    VideoRow,
+    recordings_of,
+    taken_of,
+)
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
 from moviola.search.asked import Asked
@@ -115,6 +124,9 @@ class Library:
         self._orders = _PerGeneration[dict[Order, list[VideoRow]]](
             self.store, lambda store: {"name": store.catalogue.videos()}
         )
+        self._recordings = _PerGeneration(
+            self.store, lambda store: recordings_of(store.catalogue.videos(), store.catalogue.captures())
+        )
         by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
         self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
@@ -147,6 +159,11 @@ class Library:
     def catalogue(self) -> Catalogue:
         """Its videos with paths, states and subtitles."""
         return self.store.catalogue
+
+    @property
+    def recordings(self) -> Mapping[str, Recording]:
+        """Recordings in several files, by the id of each of their videos."""
+        return self._recordings.get()
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""

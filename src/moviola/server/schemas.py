@@ -316,6 +316,13 @@ class LibraryInfo(ResponseModel):
     )
 
 
+class RecordingParts(ResponseModel):
+    """The recording of which a video is a part: a camera has written it into several files."""
+
+    video_ids: list[str] = Field(description="In order.", examples=[["GX010123", "GX020123"]])
+    part: int = Field(description="Place of this video, from 1 on.", examples=[2])
+
+
 class VideoSummary(ResponseModel):
     """A video of the library."""
 
@@ -348,6 +355,7 @@ class VideoSummary(ResponseModel):
     width: int = Field(examples=[1920])
     height: int = Field(examples=[1080])
     video_codec: str = Field(examples=["h264"])
+    recording: RecordingParts | None = Field(description="null: a recording of its own.")
     version: str = Field(description="For addresses of stills, which change with it.", examples=["17"])
 
 

@@ -79,3 +79,18 @@ def test_the_account_is_shown_in_the_library_and_the_player(
         page.get_by_role("button", name="Was die Datei von harbour enthält").click()
         expect(account.get_by_role("alert")).to_be_visible()
     page.goto("about:blank")
+
+
+@pytest.mark.slow
+def test_a_recording_goes_on_in_its_next_file(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for number in (1, 2):
+        name = f"GX0{number}0001"
+        make_film(tmp_path / "films" / f"{name}.mp4", Pictures(1.0), tags={"title": name})
+    with Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none") as library:
+        library.index(tmp_path / "films")
+    with Served(tmp_path) as server:
+        page = open_page(server, "#/library")
+        expect(page.locator("td.name").first).to_contain_text("part 1 of 2 of a recording")
+        page.get_by_role("button", name="GX010001", exact=True).click()
+        expect(page.locator("#player h2")).to_have_text("GX020001", timeout=15_000)
+    page.goto("about:blank")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from moviola.errors import MediaError, NotFound
 from moviola.export import folder_command, play
 from moviola.files.names import folded
-from moviola.library import VideoRow
+from moviola.library import Recording, VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
 from moviola.search.found import whereabouts
 from moviola.search.library import Order
@@ -121,13 +121,19 @@ def cues(
 def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
     """A video of the library, for the API."""
     catalogue = service.library.catalogue
+    recording = service.library.recordings.get(video.video_id)
     return schemas.VideoSummary(
         **whereabouts(video, catalogue), video_id=video.video_id, path=video.path, duration=video.duration,
         state=video.state, error=video.error, bytes=video.size,
         modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
         shots=len(catalogue.shots(video.row)), width=video.width, height=video.height,
         video_codec=video.codec, version=str(video.row),
+        recording=_parts(recording, video.video_id) if recording else None,
     )  # fmt: skip
+
+
+def _parts(recording: Recording, video_id: str) -> schemas.RecordingParts:
+    return schemas.RecordingParts(video_ids=[*recording.video_ids], part=recording.part(video_id))
 
 
 def _probed(file: Path | None) -> MediaInfo | None:

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { byId, fill, h, iconButton } from "./dom.js";
 import { reasonOf, title } from "./format.js";
 import { plural, t } from "./language.js";
+import { partOf } from "./recording.js";
 
 /** What becomes of a part, by what it is taken for.
  * @type {Record<string, string>} */
@@ -34,6 +35,7 @@ function sections(info) {
   const unused = info.holds.filter(({ used }) => !used);
   return [
     h("p", { class: "path" }, info.path),
+    info.recording ? h("p", {}, partOf(info.recording), ": ", info.recording.video_ids.map(title).join(", ")) : null,
     h("p", { role: "status" }, info.holds.length === 0 ? t("The file was not looked into yet.") : unused.length ? plural(unused.length, "{n} part of the file is not used", "{n} parts of the file are not used") : t("All of the file is used.")),
     section(t("What it says of itself"), info.says.map(({ kind, text }) => h("li", {}, h("span", { class: "muted" }, SAID[kind] ?? kind), " ", h("span", { dir: "auto" }, text)))),
     section(t("Not used"), unused.map(partLine)),

@@ -23,7 +23,7 @@ import { questionFields } from "./store.js";
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
+ *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
  * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root
  * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
  * @typedef {{stream: number | null, about: string, held_as: string, used: boolean, said: string}} HeldPart

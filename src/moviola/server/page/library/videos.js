@@ -9,6 +9,7 @@ import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
 import { selectBox, selectionBar } from "./selecting.js";
 import { openAccount, openPlayer } from "../base/opening.js";
+import { partOf } from "../base/recording.js";
 import { libraryChanged } from "../search/renewing.js";
 import { Still } from "../base/still.js";
 import { libraryInfo } from "../base/store.js";
@@ -167,7 +168,7 @@ function videoRow(video) {
     ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
     : h("span", {}, title(video.video_id));
   return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
-    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.error ? h("span", { class: "why" }, video.error) : null),
+    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, video.error) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, video.taken.slice(0, 10)),
     h("td", { class: "figure" }, size(video.bytes)),

@@ -55,7 +55,7 @@ const next = h("ol", { class: "next-moments", "aria-label": t("Next moments") })
  * @type {Playable | null} */
 let playing = null;
 /** Shots, cues, length of the video that is shown. */
-let around = { path: "", duration: 0, fps: /** @type {number | null} */ (null), shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
+let around = { path: "", duration: 0, fps: /** @type {number | null} */ (null), shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null), recording: /** @type {api.Video["recording"]} */ (null) };
 let loading = new AbortController();
 /** Whether to stop at the end of the moment, once. */
 let stopsAtEnd = false;
@@ -146,7 +146,7 @@ function close() {
 async function load(moment) {
   loading.abort();
   const { signal } = (loading = new AbortController());
-  around = { path: "", duration: Math.max(moment.end, 1), fps: null, shape: 16 / 9, shots: [], cues: [], curve: null };
+  around = { path: "", duration: Math.max(moment.end, 1), fps: null, shape: 16 / 9, shots: [], cues: [], curve: null, recording: null };
   drawAround();
   const named = moment.video_id;
   const wanted = isEmpty(currentSearch.value) ? null : api.curve(askedBy(currentSearch.value).query, named, signal).catch(() => null);
@@ -157,8 +157,8 @@ async function load(moment) {
   if (signal.aborted) return;
   around = { ...around, shots, cues, curve };
   if (info) {
-    const { path, duration, fps, width, height } = info;
-    around = { ...around, path, duration, fps, shape: height ? width / height : around.shape };
+    const { path, duration, fps, width, height, recording } = info;
+    around = { ...around, path, duration, fps, recording, shape: height ? width / height : around.shape };
     if (willBeConverted(info)) showConversion({ share: null, seconds_left: null });
   }
   drawAround();
@@ -417,6 +417,7 @@ export function startPlayer() {
   for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
   video.addEventListener("playing", () => { failure.hidden = conversion.hidden = true; onFrame(); loadNext(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
+  video.addEventListener("ended", () => { if (around.recording && !loops) void import("../base/recording.js").then((part) => part.playNext(around.recording, loading.signal), () => {}); });
   video.addEventListener("loadeddata", () => { conversion.hidden = true; }); // without a touch of the page it does not play yet
   video.addEventListener("loadedmetadata", () => { if (playing && Math.abs(video.currentTime - playing.start) > 0.2) video.currentTime = playing.start; });
   video.addEventListener("error", () => void explainFailure(retried).catch((error) => { if (error instanceof api.Unreachable) showFailure(error.message); }));
