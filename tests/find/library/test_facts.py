@@ -108,9 +108,9 @@ def test_removed_and_restored_it_says_the_same(told: Library) -> None:
     row = told.catalogue.video("a").row
     said = told.catalogue.sayings(row)[row]
     assert {one.kind for one in said} == {"title", "description", "keywords", "people"}
-    told.remove(["a"])
+    told.indexer.remove(["a"])
     assert told.search("herring", by="named") == []
-    told.restore(["a"])
+    told.indexer.restore(["a"])
     row = told.catalogue.video("a").row
     assert told.catalogue.sayings(row)[row] == said
     assert [one.video_id for one in told.search("herring", by="named")] == ["a"]

@@ -81,5 +81,5 @@ def test_a_library_says_what_is_one_recording(
     assert (recording.part("GX020001"), recording.next("GX020001"), recording.next("GX030001")) == (
         2, "GX030001", None
     )  # fmt: skip
-    library.remove(["GX020001"])
+    library.indexer.remove(["GX020001"])
     assert library.recordings["GX030001"].video_ids == ("GX010001", "GX030001")

@@ -175,7 +175,7 @@ def test_a_camera_is_named_and_shows_its_zone(film: Path) -> None:
     "packets",
     [
         [b"DEVC\0" + b"\xff" * 100], [b"DEVC\0\1\0\0" * 3], [gps5(BERLIN)[:60]], [nest("DEVC", nest("STRM"))],
-        [gps5((91.0, 13.4), time=b"never")], [gps5(BERLIN, time=b"999999999999.999", fix=0)], [b"\0"], [b"tmcd" * 9],
+        [gps5((91.0, 13.4), time=b"never")], [gps5(BERLIN, time=b"999999999999.999", fix=0)], [b"\0"],
         [motion(6, 0, 0, *BERLIN, *[0.0] * 7, form="di2d7f")], [motion(5, float("nan"), 0, 0, form="3d")],
     ],
 )  # fmt: skip
