@@ -16,6 +16,7 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed, folded, nearest
 from moviola.search.fields import Field, declared, fields_of
 from moviola.search.forms import (
+    CHOICE,
     LINES,
     PATHS,
     PLACE,
@@ -106,6 +107,11 @@ def _tagged(tag: str, tags: TextValues) -> Passing:
     return tags.having(borne)
 
 
+def _live(wanted: str, live: NDArray[np.int64]) -> Passing:
+    passing: Passing = (live != 0) == (wanted == "only")
+    return passing
+
+
 def _long(bounds: Bounds, lengths: NDArray[np.float64]) -> Passing:
     return _within(lengths, *bounds)
 
@@ -181,6 +187,13 @@ class Filter:
         label="Tags", short="tagged", example="favourite",
     )  # fmt: skip
     """Case ignored."""
+    live_photos: str | None = declared(
+        CHOICE,
+        "Films of Live Photos, which phones take with a picture: without them, or only them.",
+        of=lambda facts: facts.live, kept="integers", passes=_live, choices=("without", "only"),
+        label="Live Photos", short="Live Photos", example="without",
+    )  # fmt: skip
+    """``"without"`` or ``"only"``; None: films of both kinds."""
     moment_length: Bounds = declared(
         SECONDS,
         "Length of the moment: 5..30.",

@@ -33,11 +33,14 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What columns are made of, of one video: its row, capture data, and the paths of all its files."""
+    """What columns are made of, of one video: its row, capture data, the paths of all its files, and whether
+    it is the film of a Live Photo.
+    """
 
     video: VideoRow
     capture: Capture
     paths: tuple[str, ...]
+    live: bool = False
 
     @property
     def clock(self) -> Clock:
@@ -54,11 +57,17 @@ class Facts:
 def facts_of(videos: Iterable[VideoRow], catalogue: Catalogue | None) -> list[Facts]:
     """Facts of some videos; without a catalogue, their rows are all that is known."""
     captures = catalogue.captures() if catalogue else {}
+    live = catalogue.live_photos() if catalogue else set()
     further: dict[int, list[str]] = defaultdict(list)
     for copy in catalogue.copies() if catalogue else ():
         further[copy.video].append(copy.path)
     return [
-        Facts(video, captures.get(video.row, Capture()), (video.path, *further.get(video.row, ())))
+        Facts(
+            video,
+            captures.get(video.row, Capture()),
+            (video.path, *further.get(video.row, ())),
+            video.row in live,
+        )
         for video in videos
     ]
 
