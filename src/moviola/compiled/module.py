@@ -40,7 +40,7 @@ LEAST_COSINE = 0.999
 
 _REFUSED = "refused.toml"
 
-_LAYOUT = 3
+_LAYOUT = 4
 """Raised when graphs are made in another way."""
 
 

@@ -35,13 +35,15 @@ from moviola.encoders.contract import (
     picture_dim,
 )
 from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.e5 import E5
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
-from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
+from moviola.encoders.sentence_models import MINILM, load_sentence_encoder
+from moviola.encoders.sentences import SentenceEncoder
 
 __all__ = [
-    "CONSE", "DEMO", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder", "DeviceChoice",
-    "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "SentenceMatch",
-    "TextJudge", "UnrelatedCosines", "available_models", "best_encoder", "check_features", "find_checkpoint",
-    "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
+    "CONSE", "DEMO", "E5", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder",
+    "DeviceChoice", "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder",
+    "SentenceMatch", "TextJudge", "UnrelatedCosines", "available_models", "best_encoder", "check_features",
+    "find_checkpoint", "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.efficientnet import PIXELS
 from moviola.encoders.graphs import classified_frames
-from moviola.encoders.sentences import MINILM, open_sentence_encoder
+from moviola.encoders.sentence_models import MINILM, open_sentence_encoder
 from moviola.encoders.weights import Weights
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
@@ -113,7 +113,7 @@ class ConseEncoder(OnDevice):
     def __init__(self, choice: DeviceChoice) -> None:
         self._choice = choice
         self.sentences = open_sentence_encoder(MINILM, choice)
-        self._vectors = Weights([CLASSES_FOLDER / "vectors.safetensors"])
+        self._vectors = Weights.stored(CLASSES_FOLDER / "vectors.safetensors")
 
     def __repr__(self) -> str:
         return f"ConseEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
@@ -206,7 +206,7 @@ class ConseEncoder(OnDevice):
 
 
 def _network_weights() -> Weights:
-    return Weights([NETWORK_FOLDER / "model.safetensors"])
+    return Weights.stored(NETWORK_FOLDER / "model.safetensors")
 
 
 def _folded(pooled: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.compiled import operators as ops
 from moviola.encoders.efficientnet import BLOCKS, PIXELS, Block
-from moviola.encoders.towers import Network, Texts
+from moviola.encoders.towers import WORDS, Network, Texts
 from moviola.encoders.weights import Weights
 
 __all__ = ["classified_frames", "clip_frames", "sentence_states", "siglip_frames", "text_states"]
@@ -94,12 +94,27 @@ def text_states(weights: Weights, config: Config, texts: Texts) -> Any:
     return ops.graph_of([ids], [texts(_Graph(weights, config), ids)])
 
 
+class _SentenceGraph(_Graph):
+    """A sentence encoder that is given the rows of its table of tokens: that of a model of many languages is
+    nine tenths of it, and would lie in memory as part of the graph.
+    """
+
+    def __init__(self, weights: Weights, config: Config, words: ops.Node) -> None:
+        super().__init__(weights, config)
+        self._words = words
+
+    def words(self, ids: ops.Node) -> ops.Node:
+        return self._words
+
+
 def sentence_states(weights: Weights, config: Config) -> Any:
     """Last states (b, n, d) of a BERT, a RoBERTa or an XLM-R, of token ids (b, n) int64, of which some are
-    real, (b, n) boolean; the ``config`` is complete.
+    real, (b, n) boolean, and their rows of the table of tokens (b, n, d); the ``config`` is complete.
     """
     ids, present = ops.parameter([None, None], np.int64), ops.parameter([None, None], bool)
-    return ops.graph_of([ids, present], [_Graph(weights, config).sentence_states(ids, present)])
+    words = ops.parameter([None, None, weights.shape(WORDS)[1]], np.float32)
+    states = _SentenceGraph(weights, config, words).sentence_states(ids, present)
+    return ops.graph_of([ids, present, words], [states])
 
 
 def classified_frames(weights: Weights, temperature: float) -> Any:

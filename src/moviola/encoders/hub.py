@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
 from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
-from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
+from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
 from moviola.errors import DataError, InvalidValue, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
@@ -21,10 +22,16 @@ FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "vocab.*", "vocabulary.*", "merges.txt", "*.model",
     "modules.json", "sentence_*_config.json", "*_Pooling/config.json",
+    "*_Dense/config.json",
 )  # fmt: skip
 """Files that a checkpoint needs besides its weights."""
 
-_SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
+_SAFE = (
+    "model.safetensors",
+    "*_Dense/model.safetensors",
+    "model-*.safetensors",
+    "model.safetensors.index.json",
+)
 # `model.bin` is how CTranslate2 stores a Whisper model; it holds numbers alone.
 _OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json", "model.bin")
 

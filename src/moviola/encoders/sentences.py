@@ -1,48 +1,36 @@
-"""Sentence embeddings from checkpoints in sentence-transformers' layout.
-
-Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or first
-token), and often a normalisation (Reimers and Gurevych 2019).
+"""Sentence embeddings from checkpoints in sentence-transformers' layout: a transformer, and what makes a
+vector of its states (:mod:`moviola.encoders.chain`).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.devices import require_torch
-from moviola.encoders.checkpoints import Checkpoint, find_checkpoint, read_json
+from moviola.encoders.chain import read_chain
+from moviola.encoders.checkpoints import Checkpoint, read_json
 from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.token_rows import TokenRows
 from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer
-from moviola.encoders.towers import ACTIVATIONS, Network
+from moviola.encoders.towers import ACTIVATIONS, WORDS, Network
 from moviola.encoders.weights import Weights
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError
 
-__all__ = [
-    "MINILM", "MINILM_FOLDER", "SentenceEncoder", "load_sentence_encoder", "open_sentence_encoder",
-    "read_chain",
-]  # fmt: skip
-
-MINILM = "minilm"
-"""Name of the packaged all-MiniLM-L6-v2."""
-
-MINILM_FOLDER = Path(__file__).parent / "minilm"
-"""Folder made by ``scripts/make_packaged_models.py``."""
+__all__ = ["SentenceEncoder"]
 
 _PREFIXES = {"bert": "bert.", "roberta": "roberta.", "xlm-roberta": "roberta."}
 """Kinds of transformer that run without torch, with the possible prefixes of their weights' names."""
@@ -77,29 +65,9 @@ _BERT_DEFAULTS: dict[str, Any] = {
 _KEPT = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Layers after the transformer: how its states become one vector."""
-
-    pooling: Literal["mean", "cls"]
-    normalise: bool
-    dim: int
-
-    def __call__(self, states: NDArray[np.float32], present: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """States (b, n, d) and where they are real (b, n) -> vectors (b, d)."""
-        if self.pooling == "cls":
-            pooled = states[:, 0]
-        else:
-            shares = present / present.sum(1, keepdims=True)
-            pooled = np.einsum("bnd,bn->bd", states, shares)
-        if self.normalise:
-            pooled = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
-        return np.asarray(pooled, dtype=np.float32)
-
-
 class SentenceEncoder(CheckpointEncoder):
-    """A frozen encoder of texts to vectors of length ``dim``; made by :func:`load_sentence_encoder`. A dot
-    product of ``normalised`` ones is the cosine.
+    """A frozen encoder of texts to vectors of length ``dim``; made by
+    :func:`moviola.encoders.load_sentence_encoder`. A dot product of ``normalised`` ones is the cosine.
     """
 
     _inputs = 2
@@ -110,7 +78,7 @@ class SentenceEncoder(CheckpointEncoder):
         self._chain = read_chain(checkpoint)
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim
-        self.normalised = self._chain.normalise
+        self.normalised = self._chain.normalised
         self._recent: dict[str, NDArray[np.float32]] = {}
 
     def __repr__(self) -> str:
@@ -125,7 +93,7 @@ class SentenceEncoder(CheckpointEncoder):
         texts, known = check_texts(texts), self._recent
         new = [text for text in dict.fromkeys(texts) if text not in known]
         vectors = np.empty((len(new), self.dim), dtype=np.float32)
-        for batch, states in self._states(new):
+        for batch, states in self._states([self._prefix + text for text in new]):
             vectors[batch.places] = self._chain(states, batch.present)
         known = known | dict(zip(new, vectors, strict=True))
         self._recent = dict(islice(known.items(), max(0, len(known) - _KEPT), None))
@@ -137,7 +105,7 @@ class SentenceEncoder(CheckpointEncoder):
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
-        for batch, states in self._states(texts):
+        for batch, states in self._states([self._prefix + text for text in texts]):
             vectors = self._chain(states, batch.present)
             for place, own, real, vector in zip(batch.places, states, batch.present, vectors, strict=True):
                 tokens[place] = np.concatenate([own[real], vector[None]])
@@ -238,6 +206,17 @@ class SentenceEncoder(CheckpointEncoder):
         )
 
     @cached_property
+    def _prefix(self) -> str:
+        """What stands before every text, if ``moviola.json`` says so (``"prefix": "query: "``)."""
+        stated = self._own.get("prefix", "")
+        if not isinstance(stated, str):
+            raise DataError(
+                f"{self._checkpoint.folder / 'moviola.json'}: prefix is {stated!r:.100}; give a "
+                'text, such as "query: "'
+            )
+        return stated
+
+    @cached_property
     def _own(self) -> dict[str, Any]:
         return self._checkpoint.json("moviola.json")
 
@@ -278,6 +257,10 @@ class SentenceEncoder(CheckpointEncoder):
         network = Network(weights, self._config, tokens)
         return tokens.spread(network.sentence_states(tokens.packed(ids)), ids.shape[1])
 
+    def _graph_inputs(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+        assert self._weights is not None
+        return ids, present, self._weights.rows(WORDS, ids)
+
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)
 
@@ -290,36 +273,6 @@ class SentenceEncoder(CheckpointEncoder):
         return lambda ids, real: model(input_ids=ids, attention_mask=real.long()).last_hidden_state
 
 
-def load_sentence_encoder(
-    name: str = MINILM,
-    *,
-    device: str = "auto",
-    precision: str = "auto",
-    batch_size: int | None = None,
-    resident: bool = False,
-) -> SentenceEncoder:
-    """Open a sentence encoder; weights are read when first needed.
-
-    Args:
-        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or such a
-            hub id that was pulled or cached before.
-        device, precision, batch_size, resident: as of :func:`moviola.encoders.load_encoder`; fp32 on the CPU.
-
-    Raises:
-        MissingModel: not on this machine; the message says how to get it.
-        InvalidValue: a module that moviola does not implement, or an option outside its range.
-    """
-    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size, resident))
-
-
-def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
-    """:func:`load_sentence_encoder` for a device that was chosen before."""
-    checkpoint = find_checkpoint(
-        name, builtin={MINILM: MINILM_FOLDER}, instead=f"or take the one that needs no download, {MINILM!r}"
-    )
-    return SentenceEncoder(checkpoint, choice)
-
-
 def _languages_of_card(card: Path) -> list[str]:
     """The languages that the head of a model card names; none where it is missing, or has no head."""
     try:
@@ -329,42 +282,3 @@ def _languages_of_card(card: Path) -> list[str]:
     head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
     found = _CARD_LANGUAGES.search(f"{head}\n")
     return [] if found is None else re.findall(r"[\w-]+", found["one"] or found["several"].replace("- ", " "))
-
-
-def read_chain(checkpoint: Checkpoint) -> Chain:
-    """The modules and pooling of a checkpoint's ``modules.json``. Raises DataError: none, or a pooling
-    without a dimension; InvalidValue: a module or a pooling that is not implemented.
-    """
-    path = checkpoint.folder / "modules.json"
-    if not path.is_file():
-        raise DataError(
-            f"{checkpoint.folder}: no modules.json, so not a sentence encoder; use a checkpoint that has it"
-        )
-    try:
-        modules = json.loads(path.read_text(encoding="utf-8"))
-        kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
-        folders = [str(module["path"]) for module in modules]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(
-            f"{path}: no list of modules with type and path ({error!r:.200}); fetch it again"
-        ) from error
-    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        raise InvalidValue(
-            f"{checkpoint.id}: modules {', '.join(kinds)}; moviola runs Transformer, Pooling and optionally "
-            "Normalize; take a checkpoint made of these"
-        )
-    pooling = checkpoint.json(f"{folders[1]}/config.json")
-    modes = {key.removeprefix("pooling_mode_") for key, on in pooling.items() if on is True and "mode" in key}
-    named = pooling.get("pooling_mode", [])  # one, or several
-    modes |= {str(mode) for mode in (named if isinstance(named, list) else [named])}
-    dim = pooling.get("word_embedding_dimension", pooling.get("embedding_dimension"))
-    if not isinstance(dim, int):
-        raise DataError(f"{checkpoint.folder / folders[1]}: config.json states no dimension; fetch it again")
-    if modes and modes <= {"mean", "mean_tokens"}:
-        return Chain("mean", "Normalize" in kinds, dim)
-    if modes and modes <= {"cls", "cls_token"}:
-        return Chain("cls", "Normalize" in kinds, dim)
-    raise InvalidValue(
-        f"{checkpoint.id}: pooling {', '.join(sorted(modes)) or 'unknown'}; moviola runs mean or cls; "
-        "take a checkpoint that uses one of them"
-    )

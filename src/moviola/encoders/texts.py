@@ -97,7 +97,7 @@ class CheckpointEncoder(OnDevice):
     """
 
     _inputs: int
-    """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""
+    """What the towers take: ids (1), and which of them are real (2)."""
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         self._checkpoint, self._choice = checkpoint, choice
@@ -191,7 +191,11 @@ class CheckpointEncoder(OnDevice):
             source = Source(f"{self.id} texts", self.revision, self._graph, threads)
             self._planned[threads] = Compiled(cache_folder(), source)
         graph = self._planned[threads]
-        return lambda ids, present: graph(*(ids, present)[: self._inputs])[0]
+        return lambda ids, present: graph(*self._graph_inputs(ids, present))[0]
+
+    def _graph_inputs(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+        """What the compiled tower takes."""
+        return (ids, present)[: self._inputs]
 
 
 def _one_by_one(tower: Tower, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:

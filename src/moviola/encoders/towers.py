@@ -21,8 +21,8 @@ from moviola.encoders.weights import Weights
 from moviola.threads import blas_kernels
 
 __all__ = [
-    "ACTIVATIONS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "same_in_all_places", "siglip_ends",
-    "siglip_texts",
+    "ACTIVATIONS", "WORDS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "same_in_all_places",
+    "siglip_ends", "siglip_texts",
 ]  # fmt: skip
 
 Floats = NDArray[np.float32]
@@ -71,6 +71,9 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
 
+WORDS = "embeddings.word_embeddings.weight"
+"""Name of a sentence encoder's table of tokens."""
+
 # OpenBLAS' kernels for AVX-512. They multiply few rows in half the time if the weight is on the left; others
 # take up to a fifth longer then.
 _WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
@@ -118,6 +121,10 @@ class Network:
     def rows(self, name: str, places: Any) -> Floats:
         """Rows (…, d) of a table (v, d) by their numbers."""
         return self.weights.rows(name, places)
+
+    def words(self, ids: Any) -> Any:
+        """Rows (…, d) of a sentence encoder's table of tokens."""
+        return self.rows(WORDS, ids)
 
     def numbered(self, ids: Ints) -> Ints:
         """0 to n - 1 for the n tokens of each text."""
@@ -205,7 +212,7 @@ class Network:
         config = self.config
         plain = config["model_type"] == "bert"
         places = self.numbered(ids) if plain else self.counted(ids, config["pad_token_id"])
-        x = self.rows("embeddings.word_embeddings.weight", ids)
+        x = self.words(ids)
         x = x + self.rows("embeddings.token_type_embeddings.weight", 0)
         x = self.norm("embeddings.LayerNorm", x + self.rows("embeddings.position_embeddings.weight", places))
         for number in range(config["num_hidden_layers"]):

@@ -1,7 +1,8 @@
-"""Safetensors as NumPy arrays, without torch: memory-mapped, converted on use.
+"""Weights as NumPy arrays, without torch: memory-mapped, converted on use.
 
-The format: 8 bytes little-endian header length, a JSON header ``name -> {dtype, shape, data_offsets}``,
-then the tensors in row-major order. bfloat16, which NumPy lacks, is widened to float32 by its bits.
+Safetensors: 8 bytes little-endian header length, a JSON header ``name -> {dtype, shape, data_offsets}``,
+then the tensors in row-major order. bfloat16, which NumPy lacks, is widened to float32 by its bits. Of Q4_0
+(:mod:`moviola.encoders.packed`) a row of a matrix is blocks of 18 bytes, each for 32 values.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,13 @@ from numpy.typing import NDArray
 from moviola.encoders.checkpoints import read_json
 from moviola.errors import DataError
 
-__all__ = ["Weights"]
+__all__ = ["PACKED", "PER_BLOCK", "Tensor", "Weights"]
+
+PACKED, PER_BLOCK = "Q4_0", 32
+"""Format of 4-bit values, and how many of them share a scale; arrays of it are (rows, blocks, 18) uint8."""
+
+Tensor = tuple[str, NDArray[Any], str]
+"""Name, array in its stored form, and name of that form."""
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 # Names in checkpoints that come from TensorFlow's, such as bert-base-uncased.
@@ -27,30 +35,38 @@ _LONGEST_HEADER = 100 << 20
 
 
 class Weights:
-    """The float tensors of a checkpoint folder, read lazily; a prefix of their names in the file
-    (``"bert."``) is left out by callers.
+    """The float tensors of a checkpoint, read lazily.
+
+    Args:
+        source: where they come from, for messages.
+        tensors: each in its stored form.
+        prefix: of their names (``"bert."``), which is left out by callers.
     """
 
-    def __init__(self, files: list[Path], prefix: str = "") -> None:
-        self._folder = files[0].parent
+    def __init__(self, source: Path, tensors: Iterable[Tensor], prefix: str = "") -> None:
+        self._source = source
         self._raw: dict[str, tuple[NDArray[Any], str]] = {}
         self._float32: dict[str, NDArray[np.float32]] = {}
-        for file in files:
-            for name, raw, kind in _tensors(file):
-                for old, new in _RENAMED:
-                    name = name.replace(old, new)
-                self._raw[name.removeprefix(prefix)] = (raw, kind)
+        for name, raw, kind in tensors:
+            for old, new in _RENAMED:
+                name = name.replace(old, new)
+            self._raw[name.removeprefix(prefix)] = (raw, kind)
+
+    @classmethod
+    def stored(cls, *files: Path, prefix: str = "") -> Weights:
+        """Those of safetensors files. Raises DataError: one cannot be read."""
+        return cls(files[0].parent, (tensor for file in files for tensor in _tensors(file)), prefix)
 
     @classmethod
     def of(cls, folder: Path, prefix: str = "") -> Weights | None:
         """The weights in ``model.safetensors``, or in the shards that its index names; None without."""
         if (folder / "model.safetensors").is_file():
-            return cls([folder / "model.safetensors"], prefix)
+            return cls.stored(folder / "model.safetensors", prefix=prefix)
         index = folder / "model.safetensors.index.json"
         if index.is_file():
             try:
                 names = sorted(set(read_json(index)["weight_map"].values()))
-                return cls([folder / name for name in names], prefix)
+                return cls.stored(*(folder / name for name in names), prefix=prefix)
             except (KeyError, TypeError, AttributeError, IndexError) as error:
                 raise DataError(
                     f"{index}: names no files of weights ({error!r:.200}); fetch the model again"
@@ -65,7 +81,8 @@ class Weights:
         return list(self._raw)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._tensor(name)[0].shape)
+        raw, kind = self._tensor(name)
+        return (len(raw), raw.shape[1] * PER_BLOCK) if kind == PACKED else tuple(raw.shape)
 
     def array(self, name: str) -> NDArray[np.float32]:
         """A whole tensor as float32; kept, since every batch needs it again."""
@@ -83,18 +100,34 @@ class Weights:
             return self._raw[name]
         except KeyError as error:
             raise DataError(
-                f"{self._folder}: its safetensors hold no {name!r} of type {', '.join(_DTYPES)}; take a "
-                "checkpoint whose weights are of one of these types"
+                f"{self._source}: holds no {name!r} of type {', '.join(_DTYPES)}; take a checkpoint whose "
+                "weights are of one of these types"
             ) from error
 
 
 def _widen(raw: NDArray[Any], kind: str) -> NDArray[np.float32]:
     if kind == "BF16":
         return (raw.astype(np.uint32) << 16).view(np.float32)
+    if kind == PACKED:
+        return _unpacked(raw)
     return np.asarray(raw, dtype=np.float32)
 
 
-def _tensors(file: Path) -> list[tuple[str, NDArray[Any], str]]:
+def _unpacked(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Blocks (..., n, 18) as values (..., 32 n): a half-precision scale, and 16 bytes whose low four bits are
+    the first 16 values and whose high ones the others, each plus 8.
+    """
+    scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
+    pairs = blocks[..., 2:]
+    values = np.empty((*pairs.shape[:-1], PER_BLOCK), np.float32)
+    values[..., : PER_BLOCK // 2] = pairs & 15
+    values[..., PER_BLOCK // 2 :] = pairs >> 4
+    values -= 8
+    values *= scales
+    return values.reshape(*blocks.shape[:-2], -1)
+
+
+def _tensors(file: Path) -> list[Tensor]:
     """Name, memory-mapped array and format name of every float tensor in one safetensors file."""
     try:
         with file.open("rb") as stream:

@@ -216,7 +216,7 @@ def test_weights_of_a_type_that_is_not_read_are_named(make_clip: Callable[..., P
     name = "text_model.encoder.layers.0.mlp.fc1.weight"
     state = load_file(folder / "model.safetensors")
     save_file(state | {name: state[name].to(torch.float8_e4m3fn)}, folder / "model.safetensors")
-    with pytest.raises(DataError, match=rf"hold no '{name}' of type F64, F32, F16, BF16"):
+    with pytest.raises(DataError, match=rf"holds no '{name}' of type F64, F32, F16, BF16"):
         load_encoder(str(folder)).encode_text(["a"])
 
 

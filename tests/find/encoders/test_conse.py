@@ -74,7 +74,10 @@ def test_vectors_are_those_of_the_table() -> None:
         rows = list(csv.DictReader(file))
     assert [row["wnid"] for row in rows] == sorted(row["wnid"] for row in rows)
     assert len(rows) == 1000
-    stored, encode = Weights([CLASSES_FOLDER / "vectors.safetensors"]), load_sentence_encoder().encode_text
+    stored, encode = (
+        Weights.stored(CLASSES_FOLDER / "vectors.safetensors"),
+        load_sentence_encoder().encode_text,
+    )
     for place in (0, 404, 817):  # worn by nobody
         name = rows[place]["words"].split("; ")[0]
         assert rows[place]["person"] == "0"

@@ -184,13 +184,71 @@ def test_other_chains_are_refused(make_bert: Callable[..., Path]) -> None:
     with pytest.raises(InvalidValue, match="pooling max_tokens"):
         load_sentence_encoder(str(folder))
     modules = json.loads((folder / "modules.json").read_text())
-    modules[2]["type"] = "sentence_transformers.models.Dense"
+    modules[2]["type"] = "sentence_transformers.models.CNN"
     (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(InvalidValue, match="Transformer, Pooling, Dense"):
+    with pytest.raises(InvalidValue, match="Transformer, Pooling, CNN"):
         load_sentence_encoder(str(folder))
     (folder / "modules.json").unlink()
     with pytest.raises(DataError, match=r"no modules\.json"):
         load_sentence_encoder(str(folder))
+
+
+@pytest.mark.parametrize("activation", ["Tanh", "Identity"])
+def test_dense_layers_follow(make_bert: Callable[..., Path], activation: str) -> None:
+    """As LaBSE has one, of another width than the transformer, and a normalisation behind it; a text has the
+    same vector alone. Sizes that contradict each other, weights that are missing and other activations are
+    refused by name.
+    """
+    from safetensors.numpy import save_file
+
+    folder = make_bert()
+    before = load_sentence_encoder(str(folder)).encode_text(TEXTS)
+    dense, generator = folder / "3_Dense", np.random.default_rng(0)
+    dense.mkdir()
+    layer = {
+        "linear.weight": generator.normal(size=(20, 32)).astype(np.float32),
+        "linear.bias": generator.normal(size=20).astype(np.float32),
+    }
+    save_file(layer, dense / "model.safetensors")
+    settings = {
+        "in_features": 32,
+        "out_features": 20,
+        "activation_function": f"torch.nn.modules.{activation}",
+    }
+    modules = json.loads((folder / "modules.json").read_text())
+    modules += [{"path": "3_Dense", "type": "models.Dense"}, {"path": "4", "type": "models.Normalize"}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (dense / "config.json").write_text(json.dumps(settings))
+    wanted = before @ layer["linear.weight"].T + layer["linear.bias"]
+    wanted = np.tanh(wanted) if activation == "Tanh" else wanted
+    encoder = load_sentence_encoder(str(folder))
+    assert (encoder.dim, encoder.normalised) == (20, True)
+    together = encoder.encode_text(TEXTS)
+    assert together == pytest.approx(wanted / np.linalg.norm(wanted, axis=1, keepdims=True), abs=1e-5)
+    alone = [load_sentence_encoder(str(folder)).encode_text([text])[0] for text in TEXTS]
+    assert np.array_equal(together, alone)
+    (dense / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"3_Dense: no model\.safetensors"):
+        load_sentence_encoder(str(folder)).encode_text(TEXTS)
+    (dense / "config.json").write_text(json.dumps(settings | {"in_features": 31}))
+    with pytest.raises(DataError, match="from 31 to 20 numbers for vectors of 32"):
+        load_sentence_encoder(str(folder))
+    (dense / "config.json").write_text(json.dumps(settings | {"activation_function": "torch.nn.Mish"}))
+    with pytest.raises(InvalidValue, match="activation Mish"):
+        load_sentence_encoder(str(folder))
+
+
+def test_a_prefix_stands_before_each_text(make_bert: Callable[..., Path]) -> None:
+    """E5's "query: ", by moviola.json; what it is, is no part of what is judged."""
+    folder = make_bert()
+    plain = load_sentence_encoder(str(folder)).encode_text(["box red", "box"])
+    (folder / "moviola.json").write_text(json.dumps({"prefix": "box "}))
+    encoder = load_sentence_encoder(str(folder))
+    assert np.array_equal(encoder.encode_text(["red", ""]), plain)
+    assert not encoder.knows("qwertz")
+    (folder / "moviola.json").write_text(json.dumps({"prefix": 3}))
+    with pytest.raises(DataError, match=r"prefix is 3; give a text"):
+        load_sentence_encoder(str(folder)).encode_text(["red"])
 
 
 def test_the_packaged_model_knows_what_is_alike() -> None:

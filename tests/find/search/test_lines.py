@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from moviola.encoders import MINILM, SentenceMatch, load_sentence_encoder
-from moviola.encoders.sentences import MINILM_FOLDER, SentenceEncoder
+from moviola.encoders.sentence_models import MINILM_FOLDER
+from moviola.encoders.sentences import SentenceEncoder
 from moviola.errors import DataError
 from moviola.library import terms_in, terms_of, unrelated_of
 from moviola.library.derived.encoder_background import unrelated_cosines
