@@ -58,8 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet 3.0's data.noun")
     options = parser.parse_args()
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        classes = [Class(row[0], row[1], row[2], int(row[3])) for row in list(csv.reader(file))[1:]]
+    classes = read_classes(TABLE)
     if options.wordnet:
         nouns = dict(read_nouns(options.wordnet / "data.noun"))
         classes = [described(row.wnid, nouns) for row in classes]
@@ -68,6 +67,12 @@ def main() -> None:
             rows.writerow(field.name for field in fields(Class))
             rows.writerows(astuple(row) for row in classes)
     save_file(vectors(classes), CLASSES_FOLDER / "vectors.safetensors")
+
+
+def read_classes(path: Path) -> list[Class]:
+    """The classes of the table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Class(row[0], row[1], row[2], int(row[3])) for row in list(csv.reader(file))[1:]]
 
 
 def read_nouns(path: Path) -> Iterator[tuple[str, Synset]]:

@@ -6,13 +6,18 @@ vector. The classes are EfficientNet-Lite's 1,000 of ImageNet, the sentences Min
 mean of all classes, whose vectors ``scripts/make_conse_classes.py`` makes from WordNet
 (``conse_classes/README.md``). Pictures are compared with each other by the layer before the classes, which
 holds more than their names (`benchmarks/footage/README.md`).
+
+Texts that are not English are read by e5-small, where it is installed, and come into MiniLM's space by a
+linear map (:func:`moviola.encoders.e5.open_bridge`), near to where their translations lie. Each is then drawn
+to what is known there: .8 times the mean of the nearest 20 of the classes and of texts about everything,
+weighted by exp(10 cosine), is added (`benchmarks/languages/README.md`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,9 +29,13 @@ from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, fingerprint, packaged_revision
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
+from moviola.encoders.e5 import ANCHORS, open_bridge
 from moviola.encoders.efficientnet import PIXELS
+from moviola.encoders.english import is_english
 from moviola.encoders.graphs import classified_frames
 from moviola.encoders.sentence_models import MINILM, open_sentence_encoder
+from moviola.encoders.sentences import SentenceEncoder
+from moviola.encoders.texts import check_texts
 from moviola.encoders.weights import Weights
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
@@ -52,6 +61,13 @@ CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 MATCH_SLOPE, MATCH_LINE, MATCH_CERTAINTY = 1.6, 3.9, 3.0
 """Of a text's standing among the classes, which are pictures of things; measured by
 ``benchmarks/no_match``."""
+
+FOREIGN_SLOPE, FOREIGN_LINE, FOREIGN_CERTAINTY = 1.6, 3.9, 3.0
+"""The same of a text that e5 has read; measured by ``benchmarks/languages``."""
+
+DRAWN, NEAREST, STEEP = 0.8, 20, 10.0
+"""How much a text that e5 has read is drawn to the nearest of what is known, to how many, and how steeply
+their weights fall with the cosine."""
 
 PICTURE_MATCH = Match(slope=20.0, line=0.7)
 """Of frames of one of 37 real files 59 % of the pairs lie above the line, of frames of two files 1.1 %. The
@@ -101,7 +117,8 @@ class ConseEncoder(OnDevice):
 
     Attributes:
         frame_size: the whole picture, stretched to a square.
-        sentences: the encoder of its texts.
+        sentences: the encoder of its texts in English, and of all texts where ``foreign`` is None.
+        foreign: that of its other texts, in the same space.
     """
 
     picture_match = PICTURE_MATCH
@@ -164,27 +181,68 @@ class ConseEncoder(OnDevice):
             features[rows], pictures[rows] = _unit(seen), _unit(_folded(pooled))
         return features, pictures
 
+    def reader_of(self, text: str) -> ConseReader:
+        """As of :class:`~moviola.encoders.contract.Polyglot`."""
+        if self.foreign is None or is_english(text):
+            return ConseReader(self.sentences, self._centred, self.match)
+        match = replace(
+            self.match, slope=FOREIGN_SLOPE, line=FOREIGN_LINE, certainty=FOREIGN_CERTAINTY, by_phrases=False
+        )
+        return ConseReader(self.foreign, self._drawn, match)
+
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
-        return self._centred(self.sentences.encode_text(texts))
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each by its own reader."""
+        texts = check_texts(texts)
+        readers = [self.reader_of(text) for text in texts]
+        known: dict[str, Floats] = {}
+        for reader in dict.fromkeys(readers):
+            own = [text for text, its in zip(texts, readers, strict=True) if its == reader]
+            known |= dict(zip(own, reader.encode_text(own), strict=True))
+        return np.array([known[text] for text in texts], np.float32).reshape(-1, self.dim)
 
     def knows(self, text: str) -> bool:
         """As of :class:`~moviola.encoders.contract.TextJudge`."""
-        return self.sentences.knows(text)
+        return self.reader_of(text).sentences.knows(text)
 
     def has_word(self, word: str) -> bool:
         """As of :class:`~moviola.encoders.contract.TextJudge`."""
-        return self.sentences.has_word(word)
+        return self.sentences.has_word(word) or self.reader_of(word).sentences.has_word(word)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim)."""
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim). A text
+        that is not English has one token, itself: tokens of e5 do not lie in this space.
+        """
+        texts = check_texts(texts)
+        rows = dict(zip(texts, self.sentences.encode_tokens(texts), strict=True))
         return [
-            self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
-            for rows in self.sentences.encode_tokens(texts)
+            self._centred(np.concatenate([_unit(rows[text][:-1]), rows[text][-1:]]))
+            if self.reader_of(text).sentences is self.sentences
+            else self.encode_text([text, text])
+            for text in texts
         ]
+
+    @cached_property
+    def foreign(self) -> SentenceEncoder | None:
+        return open_bridge(self.sentences, self._choice)
 
     def _centred(self, sentences: Floats) -> Floats:
         return _unit(sentences - self._vectors.array("mean"))
+
+    def _drawn(self, sentences: Floats) -> Floats:
+        """Sentences (n, d) of other languages as pictures are compared with, of length 1."""
+        own = self._centred(sentences)
+        # Each by itself: the last bits of a product depend on how many are multiplied together.
+        cosines = np.matmul(own[:, None], self._known.T)[:, 0]
+        least = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST, None]
+        weights = np.where(cosines >= least, np.exp(np.float32(STEEP) * (cosines - 1)), np.float32(0))
+        weights /= weights.sum(axis=1, keepdims=True)
+        return _unit(own + np.float32(DRAWN) * np.matmul(weights[:, None], self._known)[:, 0])
+
+    @cached_property
+    def _known(self) -> Floats:
+        """Vectors of the classes, and of texts about everything, (k, d)."""
+        texts = self._centred(Weights.stored(ANCHORS).array("texts"))
+        return np.concatenate([self._vectors.array("classes"), texts])
 
     @cached_property
     def _seen(self) -> Callable[[NDArray[np.uint8]], tuple[Floats, ...]]:
@@ -203,6 +261,19 @@ class ConseEncoder(OnDevice):
         network = ClassifiedFrames(_network_weights(), TEMPERATURE).eval().requires_grad_(False)
         module = network.to(self.device, PRECISIONS[self.precision])
         return lambda images: run(module, self.device, images)
+
+
+@dataclass(frozen=True, slots=True)
+class ConseReader:
+    """A :class:`~moviola.encoders.contract.TextReader` by a sentence encoder in MiniLM's space."""
+
+    sentences: SentenceEncoder
+    centred: Callable[[Floats], Floats] = field(compare=False)
+    match: Match = field(compare=False)
+
+    def encode_text(self, texts: Sequence[str]) -> Floats:
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
+        return self.centred(self.sentences.encode_text(texts))
 
 
 def _network_weights() -> Weights:

@@ -13,8 +13,8 @@ from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.types import FrameSize
 
 __all__ = [
-    "FrameTextEncoder", "Match", "Named", "PictureEncoder", "SentenceMatch", "TextJudge", "UnrelatedCosines",
-    "check_features", "check_frames", "picture_dim",
+    "FrameTextEncoder", "Match", "Named", "PictureEncoder", "Polyglot", "SentenceMatch", "TextJudge",
+    "TextReader", "UnrelatedCosines", "check_features", "check_frames", "picture_dim",
 ]  # fmt: skip
 
 
@@ -179,6 +179,25 @@ class TextJudge(Protocol):
 
     def has_word(self, word: str) -> bool:
         """Whether a word is one token of the vocabulary, and not a chain of pieces as of a misspelt one."""
+
+
+class TextReader(Protocol):
+    """How texts of some languages are read into an encoder's space of frames and texts."""
+
+    @property
+    def match(self) -> Match:
+        """Calibration of the cosine of such a text with a frame."""
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As of :class:`FrameTextEncoder`."""
+
+
+@runtime_checkable
+class Polyglot(FrameTextEncoder, Protocol):
+    """An encoder that reads texts in more than one way, by their language."""
+
+    def reader_of(self, text: str) -> TextReader:
+        """The way in which a text is read, and its words with it."""
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:

@@ -70,6 +70,11 @@ class OnDevice:
     _choice: DeviceChoice
 
     @property
+    def choice(self) -> DeviceChoice:
+        """What was chosen."""
+        return self._choice
+
+    @property
     def device(self) -> str:
         """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device

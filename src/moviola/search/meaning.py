@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.english import is_english
 from moviola.library import LibraryStore, unrelated_of
 from moviola.retrieval import Calibration
 from moviola.types import STRONG
@@ -35,27 +36,41 @@ class Meaning:
     """Calibration of a sentence encoder's cosines, of a query with lines and with names.
 
     Attributes:
-        encoder: the sentence encoder.
+        encoder: the sentence encoder, which has read the lines.
+        reader: the encoder that reads the query, in the same space.
         unrelated: cosines that it gives to unrelated texts.
+        foreign: the meaning of queries that are not English, where another encoder reads these.
     """
 
     encoder: SentenceEncoder
+    reader: SentenceEncoder
     unrelated: UnrelatedCosines
+    foreign: Meaning | None = None
 
     @classmethod
     def of(cls, store: LibraryStore) -> Meaning | None:
         """Of a library's sentence encoder; None without one."""
-        encoder = store.encoders.sentences
-        return None if encoder is None else cls(encoder, unrelated_of(store))
+        encoder, bridge = store.encoders.sentences, store.encoders.bridge
+        if encoder is None:
+            return None
+        foreign = None
+        if bridge is not None:
+            assert bridge.unrelated is not None
+            foreign = cls(encoder, bridge, bridge.unrelated)
+        return cls(encoder, encoder, unrelated_of(store), foreign)
+
+    def of_query(self, text: str) -> Meaning:
+        """The meaning of a query, by its language."""
+        return self if self.foreign is None or is_english(text) else self.foreign
 
     @property
     def measured(self) -> bool:
         """Whether the scale was measured for the encoder."""
-        return self.encoder.match.measured
+        return self.reader.match.measured
 
     def line_scores(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
         """Probabilities (n,) float64 that lines say what is asked, of their cosines (n,) with the query."""
-        match, chance = self.encoder.match, self.unrelated
+        match, chance = self.reader.match, self.unrelated
         slope = match.slope / max(chance.texts - chance.mean, _BELOW)
         scale = Calibration(slope, -slope * chance.mean - match.slope * match.line)
         limit = EXACT if self.measured else STRONG
@@ -69,8 +84,12 @@ class Meaning:
             (cosines - self.unrelated.words) / max(1 - self.unrelated.words, _BELOW), np.float64
         )
 
+    def reads_query(self, text: str) -> bool:
+        """Whether the reader of queries reads one."""
+        return _reads(self.reader, text)
+
     def reads(self, text: str) -> bool:
-        """Whether the encoder reads a text, see :meth:`moviola.encoders.SentenceEncoder.reads`."""
+        """Whether the encoder reads a line, see :meth:`moviola.encoders.SentenceEncoder.reads`."""
         return _reads(self.encoder, text)
 
 

@@ -84,19 +84,18 @@ def name_shares(
 
 def shares_in(
     tables: Mapping[ReasonKind, NameTable],
-    texts: Sequence[tuple[str, NDArray[np.float32] | None, float]],
-    meaning: Meaning | None,
+    texts: Sequence[tuple[str, NDArray[np.float32] | None, Meaning | None, float]],
     rows: Container[int],
 ) -> Shares:
     """What speaks for videos as a whole, by tables of names (``"named"``) and descriptions (``"described"``).
 
-    ``texts`` have the vectors of :func:`name_shares`, and shares of the whole weight; ``rows`` are row
-    numbers of the videos to search.
+    ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight; ``rows`` are
+    row numbers of the videos to search.
     """
     reasons: dict[int, tuple[Reason, ...]] = {}
     for kind, names in tables.items():
         shares: dict[int, float] = defaultdict(float)
-        for text, vector, weight in texts:
+        for text, vector, meaning, weight in texts:
             for row, share in name_shares(names, text, vector, meaning).items():
                 if row in rows:
                     shares[row] += share * weight

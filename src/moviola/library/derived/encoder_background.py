@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,16 @@ from moviola.retrieval.phrases import FUNCTION_WORDS
 from moviola.retrieval.segments import normalised
 
 if TYPE_CHECKING:
-    from moviola.encoders import UnrelatedCosines
+    from moviola.encoders import Match, UnrelatedCosines
 
-__all__ = ["background_of", "text_vectors", "texts_among_segments", "unrelated_cosines", "unrelated_of"]
+__all__ = [
+    "background_of",
+    "calibrated",
+    "text_vectors",
+    "texts_among_segments",
+    "unrelated_cosines",
+    "unrelated_of",
+]
 
 Floats = NDArray[np.float32]
 
@@ -45,6 +52,13 @@ def background_of(store: LibraryStore) -> Background:
     nothing = np.zeros(encoder.dim, np.float32)
     centre = text_vectors(store).mean(axis=0) if match.centred else nothing
     return Background(centre, match.slope, match.line, match.references, match.by_phrases, match.certainty)
+
+
+def calibrated(background: Background, match: Match) -> Background:
+    """The same background with another calibration of its encoder."""
+    return replace(
+        background, slope=match.slope, line=match.line, by_phrases=match.by_phrases, certainty=match.certainty
+    )
 
 
 def text_vectors(store: LibraryStore) -> Floats:

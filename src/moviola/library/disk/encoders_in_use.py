@@ -122,6 +122,16 @@ class LibraryEncoders:
                     self._sentences[resident] = self._load_sentences(self._names["sentences"], resident)
             return self._sentences[resident]
 
+    @property
+    def bridge(self) -> SentenceEncoder | None:
+        """The encoder that reads texts of other languages into the space of :attr:`sentences`; None where
+        there is none.
+        """
+        from moviola.encoders.e5 import open_bridge
+
+        encoder = self.sentences
+        return None if encoder is None else open_bridge(encoder, encoder.choice)
+
     def _of_visual(self, resident: bool) -> SentenceEncoder | None:
         """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder: it
         still has the vectors of the last texts.

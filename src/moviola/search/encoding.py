@@ -1,0 +1,114 @@
+"""Texts of a query as the stages, and the comparison of meanings, read them: all in few batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders import FrameTextEncoder
+from moviola.encoders.contract import Polyglot, TextJudge, TextReader
+from moviola.features import QueryFeatures
+from moviola.library import calibrated
+from moviola.retrieval import Background, Calibration, Retrieval
+from moviola.retrieval.phrases import known_phrases
+from moviola.retrieval.segments import normalised
+from moviola.search.meaning import Meaning
+from moviola.search.understanding import says_only_what_not
+
+__all__ = ["NOTHING", "EncodedText", "encoded_texts"]
+
+Floats = NDArray[np.float32]
+
+NOTHING = Calibration(1.0, -50.0)
+"""Of a text that says nothing to the encoder, or only what is not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """A text, encoded.
+
+    Attributes:
+        features: as the stages read it; None: pictures are not searched.
+        scale: calibration of its cosines, if it is read by phrases.
+        sentence: (d,) float32, its unit vector among sentences; None: not searched by meaning.
+        meaning: what cosines with that are worth; None likewise.
+    """
+
+    features: QueryFeatures | None = None
+    scale: Calibration | None = None
+    sentence: Floats | None = None
+    meaning: Meaning | None = None
+
+
+def encoded_texts(
+    texts: Sequence[str],
+    retrieval: Retrieval | None,
+    encoder: FrameTextEncoder | None,
+    meaning: Meaning | None,
+) -> list[EncodedText]:
+    """Texts, encoded.
+
+    Args:
+        retrieval, encoder: the stages, and the encoder of pictures; None: pictures are not searched.
+        meaning: of the library's sentences; None: meanings are not compared.
+    """
+    meant = {} if meaning is None or not texts else _meanings(texts, meaning)
+    seen: Iterable[tuple[QueryFeatures | None, Calibration | None]] = [(None, None)] * len(texts)
+    if texts and retrieval is not None:
+        assert encoder is not None
+        background = retrieval.background
+        by_phrases = background is not None and background.by_phrases and retrieval.in_encoder_space
+        seen = _by_phrases(texts, encoder, background) if by_phrases else _whole(texts, encoder, retrieval)
+    return [EncodedText(*own, *meant.get(text, (None, None))) for own, text in zip(seen, texts, strict=True)]
+
+
+def _whole(
+    texts: Sequence[str], encoder: FrameTextEncoder, retrieval: Retrieval
+) -> Iterable[tuple[QueryFeatures, Calibration | None]]:
+    refiner = retrieval.refiner
+    tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
+    rows = encoder.encode_tokens(texts) if tokens else list(encoder.encode_text(texts))
+    for text, row in zip(texts, rows, strict=True):
+        yield QueryFeatures.of([""], [text], [row]), NOTHING if says_only_what_not(text) else None
+
+
+def _by_phrases(
+    texts: Sequence[str], encoder: FrameTextEncoder, background: Background
+) -> Iterable[tuple[QueryFeatures, Calibration]]:
+    """Texts by their phrases, each by the reader of its language, which encodes all of them at once."""
+    readers = [encoder.reader_of(text) if isinstance(encoder, Polyglot) else encoder for text in texts]
+    weights = [
+        known_phrases(text, partial(_knows, encoder)) if reader.match.by_phrases else {text: 1.0}
+        for text, reader in zip(texts, readers, strict=True)
+    ]
+    vectors: dict[TextReader, Mapping[str, Floats]] = {}
+    for reader in dict.fromkeys(readers):
+        own = (phrases for phrases, its in zip(weights, readers, strict=True) if its == reader)
+        wanted = list(dict.fromkeys(phrase for phrases in own for phrase in phrases))
+        vectors[reader] = dict(zip(wanted, reader.encode_text(wanted), strict=True))
+    for text, reader, phrases in zip(texts, readers, weights, strict=True):
+        rows = np.stack([vectors[reader][phrase] for phrase in phrases])
+        vector, scale = calibrated(background, reader.match).of_phrases(rows, list(phrases.values()))
+        says = _knows(encoder, text) and not says_only_what_not(text)
+        features = QueryFeatures.of([""], [text], [vector]).among_segments(vector[None])
+        yield features, scale if says else NOTHING
+
+
+def _meanings(texts: Sequence[str], meaning: Meaning) -> dict[str, tuple[Floats, Meaning]]:
+    """Unit vectors of the texts whose meanings count, and what cosines with each are worth."""
+    by_text = {text: meaning.of_query(text) for text in texts if not says_only_what_not(text)}
+    meant: dict[str, tuple[Floats, Meaning]] = {}
+    for one in dict.fromkeys(by_text.values()):
+        own = [text for text, its in by_text.items() if its is one and one.reads_query(text)]
+        vectors = normalised(one.reader.encode_text(own))
+        meant |= {text: (vector, one) for text, vector in zip(own, vectors, strict=True)}
+    return meant
+
+
+def _knows(encoder: FrameTextEncoder, text: str) -> bool:
+    """Whether a text says anything to an encoder; most know all letters."""
+    return not isinstance(encoder, TextJudge) or encoder.knows(text)
