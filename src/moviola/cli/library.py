@@ -240,13 +240,20 @@ def use(
             "milvus://HOST:PORT/COLLECTION."
         ),
     ] = None,
+    sentence_encoder: Annotated[
+        str | None,
+        Option(
+            help="Encoder of lines: minilm, e5-small, a folder, a hub id, or none. All lines are encoded "
+            "again, nothing else."
+        ),
+    ] = None,
     force: Annotated[
         bool, Option("--force", help="Accept a model of unknown training data, or worse than none.")
     ] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Choose the trained models and the type of index that searches use from now on.
+    """Choose the trained models, the type of index, and the encoder of lines that searches use from now on.
 
     Models are copied into the library. `demo` is a model that moviola carries for libraries of the encoder
     demo (a folder of that name: `./demo`); `none` goes back to no model.
@@ -255,10 +262,15 @@ def use(
 
     Another index: `moviola library use --index reranked`
 
-    From Python: `moviola.library.Indexer.use` and `use_index`.
+    Lines in many languages: `moviola library use --sentence-encoder e5-small`
+
+    From Python: `moviola.library.Indexer.use`, `use_index` and `use_sentence_encoder`.
     """
-    if stage1 is None and refiner is None and index is None:
-        raise BadParameter("give --stage1, --refiner or --index; `moviola library info` shows what is in use")
+    if stage1 is None and refiner is None and index is None and sentence_encoder is None:
+        raise BadParameter(
+            "give --stage1, --refiner, --index or --sentence-encoder; `moviola library info` shows what is "
+            "in use"
+        )
     from moviola.library.disk.models_in_use import training_of
 
     with writing(library) as lib:
@@ -275,7 +287,14 @@ def use(
                     )
         if index is not None:
             lib.indexer.use_index(index)
-        used: dict[str, Any] = {**lib.indexer.models_in_use(), "index": lib.settings.shown_index}
+        if sentence_encoder is not None:
+            count = lib.indexer.use_sentence_encoder(sentence_encoder)
+            note(f"{counted(count, 'line')} encoded")
+        used: dict[str, Any] = {
+            **lib.indexer.models_in_use(),
+            "index": lib.settings.shown_index,
+            "sentences": lib.settings.sentence_encoder or None,
+        }
     names = {
         what: f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one
         for what, one in used.items()

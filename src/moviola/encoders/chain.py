@@ -93,7 +93,8 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
 
 
 def _normalised(pooled: Floats) -> Floats:
-    return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+    lengths: Floats = np.linalg.norm(pooled, axis=1, keepdims=True)
+    return pooled / np.maximum(lengths, np.float32(1e-12))
 
 
 def _pooling(checkpoint: Checkpoint, folder: str) -> tuple[Literal["mean", "cls"], int]:
@@ -126,10 +127,10 @@ def _dense(checkpoint: Checkpoint, folder: str, dim: int) -> tuple[Step, int]:
             f"{checkpoint.id}: dense layer with activation {name or 'unknown'}; moviola runs "
             f"{' and '.join(_ACTIVATIONS)}; take a checkpoint that uses one of them"
         )
-    sizes = settings.get("in_features"), settings.get("out_features")
-    if sizes[0] != dim or not isinstance(sizes[1], int):
+    given, size = settings.get("in_features"), settings.get("out_features")
+    if given != dim or not isinstance(size, int):
         raise DataError(
-            f"{checkpoint.folder / folder}: config.json states a layer from {sizes[0]} to {sizes[1]} numbers "
+            f"{checkpoint.folder / folder}: config.json states a layer from {given} to {size} numbers "
             f"for vectors of {dim}; fetch the model again"
         )
 
@@ -139,7 +140,7 @@ def _dense(checkpoint: Checkpoint, folder: str, dim: int) -> tuple[Step, int]:
         if weights is None:
             raise DataError(f"{checkpoint.folder / folder}: no model.safetensors; fetch the model again")
         weight = weights.array("linear.weight")
-        bias = weights.array("linear.bias") if "linear.bias" in weights else np.zeros(sizes[1], np.float32)
+        bias = weights.array("linear.bias") if "linear.bias" in weights else np.zeros(size, np.float32)
         return weight, bias
 
     def step(pooled: Floats) -> Floats:
@@ -147,4 +148,4 @@ def _dense(checkpoint: Checkpoint, folder: str, dim: int) -> tuple[Step, int]:
         # Each row by itself: the last bits of a product depend on how many are multiplied together.
         return _ACTIVATIONS[name](np.matmul(pooled[:, None], weight.T)[:, 0] + bias)
 
-    return step, sizes[1]
+    return step, size

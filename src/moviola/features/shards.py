@@ -141,6 +141,15 @@ class FeatureShards:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
 
+    def delete_unused(self, first: int, end: int) -> None:
+        """Delete the shards before a number, or those from it on, if the shard in which the owner's rows end
+        comes before it: what a failed copy has written would keep a full disk full.
+        """
+        for number, path in self.shards().items():
+            if (number < first) == (end >= first):
+                path.unlink()
+        self.let_go()
+
     def hold(self, places: NDArray[np.int64]) -> tuple[MappedShard, ...] | None:
         """Map all shards of extents (n, 4) int64 (shard, offset, count, CRC; a shard of -1 is none), to be
         read after a compaction; :meth:`let_go` of others.

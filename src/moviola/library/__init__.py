@@ -47,7 +47,7 @@ __all__ = [
     "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow",
     "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
     "descriptions_in", "ends_with_compaction", "every_stem", "export_features", "forget_concept",
-    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of",
-    "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in", "terms_of", "there",
-    "unrelated_of", "verify",
+    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept",
+    "recordings_of", "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in",
+    "terms_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip

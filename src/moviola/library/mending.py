@@ -247,7 +247,7 @@ def compact(store: LibraryStore) -> int:
                     catalogue.set_feature_end(kind, *end)
         finally:
             for kind, features in kinds.items():
-                _delete_unused(features, first[kind], catalogue.feature_end(kind)[0])
+                features.delete_unused(first[kind], catalogue.feature_end(kind)[0])
         store.stills.keep_only({video.hash for video in videos})
         return before - _bytes(store)
 
@@ -270,16 +270,6 @@ def ends_with_compaction(store: LibraryStore) -> list[str]:
         if named and named <= shards
     ]
     return ends
-
-
-def _delete_unused(features: FeatureShards, first: int, end: int) -> None:
-    """Delete the old shards, or the new ones, from the first on, if the catalogue ends in an old one: what a
-    failed compaction has copied would keep a full disk full.
-    """
-    for number, path in features.shards().items():
-        if (number < first) == (end >= first):
-            path.unlink()
-    features.let_go()
 
 
 def _copied(

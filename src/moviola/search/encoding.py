@@ -59,9 +59,9 @@ def encoded_texts(
     meant = {} if meaning is None or not texts else _meanings(texts, meaning)
     seen: Iterable[tuple[QueryFeatures | None, Calibration | None]] = [(None, None)] * len(texts)
     if texts and retrieval is not None:
-        assert encoder is not None
         background = retrieval.background
-        by_phrases = background is not None and background.by_phrases and retrieval.in_encoder_space
+        assert encoder is not None and background is not None
+        by_phrases = background.by_phrases and retrieval.in_encoder_space
         seen = _by_phrases(texts, encoder, background) if by_phrases else _whole(texts, encoder, retrieval)
     return [EncodedText(*own, *meant.get(text, (None, None))) for own, text in zip(seen, texts, strict=True)]
 

@@ -89,8 +89,8 @@ def shares_in(
 ) -> Shares:
     """What speaks for videos as a whole, by tables of names (``"named"``) and descriptions (``"described"``).
 
-    ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight; ``rows`` are
-    row numbers of the videos to search.
+    ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight; ``rows``
+    are row numbers of the videos to search.
     """
     reasons: dict[int, tuple[Reason, ...]] = {}
     for kind, names in tables.items():

@@ -68,7 +68,7 @@ class Searcher:
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
-        self._scale_of_meaning: Meaning | None = None
+        self._scale_of_meaning: tuple[object, Meaning | None] | None = None
         self._known_copies = 0, KnownCopies()
         self._chosen: Chosen | None = None
 
@@ -235,9 +235,10 @@ class Searcher:
 
     def _meaning(self) -> Meaning | None:
         with self._lock:
-            if self._scale_of_meaning is None:
-                self._scale_of_meaning = Meaning.of(self._store)
-            return self._scale_of_meaning
+            known, encoders = self._scale_of_meaning, self._store.encoders
+            if known is None or known[0] is not encoders:
+                self._scale_of_meaning = known = encoders, Meaning.of(self._store)
+            return known[1]
 
     def _evidence(self, by: By, view: View) -> tuple[bool, tuple[CueKind, ...]]:
         """Whether to search pictures, and which kinds of cues."""

@@ -47,7 +47,7 @@ _CUES = "mean of normalised frames"  # the historical name; nothing is averaged
 def index_recipe(store: LibraryStore, name: str) -> str:
     """Recipe of the vectors of an index, compared to see whether a stored one is current."""
     if name == "cues":
-        return _CUES
+        return f"{_CUES}, {store.settings.sentence_revision}"
     if name == "pictures":
         return MeanPooling().recipe
     # From the settings: the model itself may be missing.

@@ -92,9 +92,10 @@ class Viewer:
     def _made(self) -> View:
         store = self._store
         while True:
-            models = store.models
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
+                store.follow_sentences()
+            models = store.models
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
             # A compaction may just have moved what is missing; otherwise it is damage.
             if None in held and store.catalogue.generation != generation:

@@ -18,7 +18,7 @@ from moviola.types import Cue
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
 
-__all__ = ["LibraryEncoders", "settings_of_new_library"]
+__all__ = ["LibraryEncoders", "settings_of_new_library", "settings_of_sentences"]
 
 NONE = "none"
 
@@ -44,6 +44,10 @@ class LibraryEncoders:
         return LibraryEncoders, (
             self._folder, self._settings, self.device, self._precision, self._resident,
         )  # fmt: skip
+
+    def with_settings(self, settings: Settings) -> LibraryEncoders:
+        """The same for other settings; the loaded ones are dropped."""
+        return LibraryEncoders(self._folder, settings, self.device, self._precision, self._resident)
 
     @contextmanager
     def _naming_the_library(self) -> Iterator[None]:
@@ -194,23 +198,29 @@ def settings_of_new_library(
     """Settings of a new library with encoders by name, ``"none"`` for none, and None for MiniLM; sampling has
     ``segment_seconds`` and ``frame_rate`` where given.
     """
-    from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
+    from moviola.encoders import MINILM, load_encoder, picture_dim
 
-    values: dict[str, Any] = {**sampling}
+    values: dict[str, Any] = {**sampling, **settings_of_sentences(sentence_encoder or MINILM, device)}
     if encoder != NONE:
         visual = load_encoder(encoder, device=device, precision=precision)
         values |= _visual_facts(visual)
         values |= {"picture_dim": picture_dim(visual), "encoder_precision": visual.precision}
-    name = sentence_encoder or MINILM
-    if name != NONE:
-        values |= _sentence_facts(load_sentence_encoder(name, device=device))
     return Settings(**values)
+
+
+def settings_of_sentences(name: str, device: str) -> dict[str, Any]:
+    """The settings that a sentence encoder decides, by its name, ``"none"`` for none."""
+    from moviola.encoders import load_sentence_encoder
+
+    if name == NONE:
+        return {"sentence_encoder": "", "sentence_revision": "", "sentence_dim": 0}
+    return _sentence_facts(load_sentence_encoder(name, device=device))
 
 
 def _visual_facts(encoder: FrameTextEncoder) -> dict[str, object]:
     return {"encoder": encoder.id, "encoder_revision": encoder.revision, "encoder_dim": encoder.dim}
 
 
-def _sentence_facts(encoder: SentenceEncoder) -> dict[str, object]:
+def _sentence_facts(encoder: SentenceEncoder) -> dict[str, Any]:
     names = ("sentence_encoder", "sentence_revision", "sentence_dim")
     return dict(zip(names, (encoder.id, encoder.revision, encoder.dim), strict=True))

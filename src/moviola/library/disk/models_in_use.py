@@ -241,6 +241,12 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     return folder
 
 
+def reads_subtitles(library: Path, role: str, settings: Settings) -> bool:
+    """Whether a model in use reads subtitles. Raises NotFound, DataError: its folder is away or damaged."""
+    name = getattr(settings, role)
+    return bool(name and read_description(library / "models" / role / name).config.get("subtitle_size"))
+
+
 def training_of(library: Path, settings: Settings, role: str) -> str:
     """Steps and val figure of the training of a model in use, as its folder records them; "" where it does
     not, or none is in use.

@@ -36,5 +36,9 @@ class NotedSettings(Database):
     def note_settings(self, settings: Settings) -> None:
         """Note settings in place of others; no new generation, since no video changes."""
         with self._changing():
-            self._rows(OF_LIBRARY["settings"])
-            self._put_all("settings (only_row, content)", [(1, json.dumps(settings.sealed()))])
+            self.put_settings(settings)
+
+    def put_settings(self, settings: Settings) -> None:
+        """:meth:`note_settings` inside a transaction."""
+        self._rows(OF_LIBRARY["settings"])
+        self._put_all("settings (only_row, content)", [(1, json.dumps(settings.sealed()))])

@@ -100,6 +100,14 @@ class RemovedVideos(Database):
             values = (moved_path(path, old, new), json.dumps(content), row)
             self._rows("UPDATE removed SET path = ?, content = ? WHERE row = ?", values)
 
+    def leave_cues_of_removed(self) -> None:
+        """Forget where features of cues of removed videos lie; their texts are kept."""
+        none = {f"cue_{part}": None for part in ("shard", "offset", "count", "crc")}
+        for row, text in self._rows("SELECT row, content FROM removed"):
+            content = json.loads(text)
+            content["videos"] = [{**video, **none} for video in content["videos"]]
+            self._rows("UPDATE removed SET content = ? WHERE row = ?", (json.dumps(content), row))
+
     def forget_removed(self) -> None:
         """Delete all that is kept of removed videos."""
         self._rows("DELETE FROM removed")

