@@ -4,9 +4,10 @@
 
 Vectors of e5 have most in common whatever they are of: cosines lie between .7 and .9. ``3_Dense`` takes the
 mean off, and divides by the root of the covariance, to each eigenvalue of which 20 times their mean is added,
-so that what hardly varies is not made large. That of ``e5_to_minilm`` is the linear map from e5's vectors to
-MiniLM's of the same texts (ridge regression). Both are fitted on English: names and glosses of ImageNet's classes, texts about everything, and of WordNet 3.0 (Debian: the package wordnet-base)
-2,000 names of things, 2,000 glosses and 5,000 example sentences.
+so that what hardly varies is not made large. That of ``e5_small_to_minilm`` is the linear map from e5's
+vectors to MiniLM's of the same texts (ridge regression). Both are fitted on English: names and glosses of
+ImageNet's classes, texts about everything, and of WordNet 3.0 (Debian: the package wordnet-base) 2,000 first
+words, 2,000 glosses and 5,000 example sentences.
 """
 
 from __future__ import annotations

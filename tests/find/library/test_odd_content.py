@@ -20,8 +20,8 @@ from PIL import Image
 
 from moviola.encoders import load_encoder, load_sentence_encoder
 from moviola.encoders.by_torch.modules import load_pretrained
-from moviola.encoders.checkpoints import DEMO_FOLDER, read_json
 from moviola.encoders.chain import read_chain
+from moviola.encoders.checkpoints import DEMO_FOLDER, read_json
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, LibraryError, MoviolaError, NotFound, UnreadableMedia
 from moviola.features.published import open_features

@@ -146,8 +146,8 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
     def write(self, folder: Path) -> None:
         """Write ``moviola.toml`` in one step."""
         head = (
-            "The settings of this library. They are not changed here: `moviola library use` chooses models\n"
-            "and index, all else is what the library was built with."
+            "The settings of this library. They are not changed here: `moviola library use` chooses models,\n"
+            "index and the encoder of lines, all else is what the library was built with."
         )
         write_toml(folder / SETTINGS_FILE, self.sealed(), head)
 
@@ -208,7 +208,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         if not intact and (DIGEST in values or version >= _WITH_DIGEST):
             raise InvalidValue(
                 "does not match its digest: it is damaged, or was changed by hand (`moviola library use` "
-                "changes models and index; nothing else can be changed)"
+                "changes models, index and sentence encoder; nothing else can be changed)"
             )
         return settings
 
@@ -237,9 +237,15 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         for key, value in wanted.items():
             stored = getattr(self, key)
             if stored != value:
+                place = shlex.quote(str(folder))
+                other = (
+                    f"change it by `moviola library use --sentence-encoder NAME --library {place}`"
+                    if key in OF_SENTENCES
+                    else "index the videos into a new library"
+                )
                 raise EncoderMismatch(
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
-                    "open it with the former, or index the videos into a new library"
+                    f"open it with the former, or {other}"
                 )
 
 
