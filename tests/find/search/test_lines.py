@@ -121,7 +121,7 @@ def test_an_encoder_that_nobody_measured_is_cautious_and_says_so(library: Librar
     """Whatever cosines it gives to unrelated texts, meaning alone is possible at best."""
     meaning = Meaning.of(library.store)
     assert meaning is not None and meaning.measured
-    unmeasured = replace(meaning, encoder=_Stated(SentenceMatch()))  # type: ignore[arg-type]
+    unmeasured = replace(meaning, reader=_Stated(SentenceMatch()))  # type: ignore[arg-type]
     assert unmeasured.line_scores(np.array([1.0])).max() < STRONG
     # e5 gives .75 to texts that have nothing in common: only what stands out from that says anything.
     high = replace(unmeasured, unrelated=replace(meaning.unrelated, mean=0.75, texts=0.83))

@@ -18,11 +18,7 @@ from moviola.library.derived.indexes import publish_indexes, tune_index
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.camera_zones import camera_zones_of
 from moviola.library.disk.catalogue import VideoRow
-from moviola.library.disk.models_in_use import (
-    NONE,
-    ROLES,
-    other_stage1_in_use,
-)
+from moviola.library.disk.models_in_use import NONE, ROLES, other_stage1_in_use
 from moviola.library.disk.protected_paths import library_around
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.choosing import use_models, use_sentences
