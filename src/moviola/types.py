@@ -362,7 +362,7 @@ class Capture:
 HeldAs = Literal[
     "film", "sound", "subtitles", "timecode", "cover", "other pictures", "other sound", "beside",
     "other text", "pictures of text", "unread text", "measurements", "data", "attachment", "chapters",
-    "words", "other words", "live photo",
+    "words", "other words", "live photo", "captions",
 ]  # fmt: skip
 """What a part of a file is taken for; :data:`HELD_AS` says what becomes of it."""
 
@@ -378,6 +378,7 @@ HELD_AS: dict[HeldAs, str] = {
     "other text": "further text of its language, not read",
     "pictures of text": "pictures of text, not read",
     "unread text": "text of a kind that is not read",
+    "captions": "captions inside the pictures, read where the film has no other text",
     "measurements": "places and times, read",
     "data": "data, not read",
     "attachment": "attached, not read",
@@ -389,7 +390,7 @@ HELD_AS: dict[HeldAs, str] = {
 """What becomes of a part of a file, by what it is taken for."""
 
 _USED: frozenset[HeldAs] = frozenset({
-    "film", "sound", "subtitles", "timecode", "measurements", "chapters", "words", "live photo",
+    "film", "sound", "subtitles", "timecode", "measurements", "chapters", "words", "live photo", "captions",
 })  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from moviola.media.container import open_container, video_stream
 from moviola.media.holdings import short, stream_holdings
 from moviola.media.live_photos import still_of
 from moviola.media.measured import read_measured
+from moviola.media.subtitles.captions import has_captions
 from moviola.types import Capture, Cue, Holding, Saying
 
 __all__ = ["Facts", "read_facts"]
@@ -81,6 +82,7 @@ def read_facts(path: str | Path) -> Facts:
         of_pictures = {n.lower(): v.strip() for s in container.streams.video for n, v in s.metadata.items()}
         chapters = tuple(_chapters(container, path))
         measured = read_measured(container)
+        film = video_stream(container, path)
         seconds = container.duration / av.time_base if container.duration else None
         still = still_of(path, small, seconds)
         words = [*_words(tags)]
@@ -90,6 +92,7 @@ def read_facts(path: str | Path) -> Facts:
                 *stream_holdings(container, path, frozenset(one.stream for one in measured)),
                 *(held for _, held in chapters),
                 *(held for _, held in words),
+                *([Holding("captions", "CEA-608")] if has_captions(container, film) else []),
                 *([] if still is None else [Holding("live photo", short(still) or "by its tag")]),
             ),
             chapters=tuple(cue for cue, _ in chapters if cue),

@@ -10,6 +10,7 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.subtitles.captions import has_captions, read_captions
 from moviola.media.subtitles.repeats import without_repeats
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
@@ -25,7 +26,8 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     Cues and notices as of :func:`~moviola.media.read_subtitles`.
 
     ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the tracks of :func:`read_tracks`,
-    each line that several have once. Errors as of :func:`~moviola.media.probe`.
+    each line that several have once; without such, captions inside the
+    pictures. Errors as of :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -36,7 +38,7 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         else:
             chosen = tuple(stream for stream in text_streams(container) if stream.index == index)
         if not chosen:
-            return Subtitles(())
+            return Subtitles(()) if index is not None else _captions(path)
         notes = Notes()
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         try:
@@ -54,6 +56,23 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         said |= dict.fromkeys(without_repeats(heard, notes))
         fixes += noted
     return Subtitles(cues_of(in_order(said)), notes.notices(), fixes=tuple(fixes))
+
+
+def _captions(path: Path) -> Subtitles:
+    """What captions inside the pictures say, where a file has such."""
+    notes = Notes()
+    with open_container(path) as container:
+        if not has_captions(container, video_stream(container, path)):
+            return Subtitles(())
+    with open_container(path) as container:
+        film = video_stream(container, path)
+        zero = float((film.start_time or 0) * (film.time_base or 0))
+        try:
+            lines = read_captions(container, film, zero)
+        except DAMAGE as error:
+            notes.add("damaged", str(error))
+            lines = []
+    return Subtitles(cues_of(in_order(without_repeats(in_order(lines), notes))), notes.notices())
 
 
 def _shown_by(packet: Packet[SubtitleStream], zero: float, notes: Notes) -> Iterator[Line | Part]:

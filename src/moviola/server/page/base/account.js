@@ -14,6 +14,7 @@ const HELD = {
   "other pictures": t("further pictures, not searched"), "other sound": t("further sound; --speech-track reads it"),
   "beside": t("not read, since there is a subtitle file for the film"), "other text": t("further text of its language, not read"),
   "pictures of text": t("pictures of text, not read"), "unread text": t("text of a kind that is not read"),
+  "captions": t("captions inside the pictures, read where the film has no other text"),
   "measurements": t("places and times, read"), "data": t("data, not read"), "attachment": t("attached, not read"),
   "chapters": t("searched, as titles of stretches"), "words": t("searched, as words on the whole film"), "other words": t("not searched"),
   "live photo": t("film of a Live Photo, told apart by --live-photos"),

@@ -1,0 +1,92 @@
+"""Captions inside pictures are read, with the times at which they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import av
+import pytest
+from av.packet import Packet
+
+from made_films import Pictures, Words, make_film
+from moviola.media import embedded_subtitles, read_facts
+
+Codes = list[tuple[int, int]]
+
+
+def letters(text: str) -> Codes:
+    text += "\0" * (len(text) % 2)
+    return [(ord(one), ord(other)) for one, other in zip(text[::2], text[1::2], strict=True)]
+
+
+SHOW, ERASE, LOAD, ROLL, NEW_LINE, AT_THE_BOTTOM = (
+    (0x14, 0x2F), (0x14, 0x2C), (0x14, 0x20), (0x14, 0x25), (0x14, 0x2D), (0x14, 0x70)
+)  # fmt: skip
+
+
+def message(codes: Iterable[tuple[int, int]], *, mpeg2: bool) -> bytes:
+    """What a picture carries: codes with their parities in the first field."""
+    odd = [bytes(b | 0x80 * (b.bit_count() % 2 == 0) for b in pair) for pair in codes] or [b"\x80\x80"]
+    data = b"GA94\x03" + bytes([0x40 | len(odd), 0xFF]) + b"".join(b"\xfc" + pair for pair in odd) + b"\xff"
+    if mpeg2:
+        return b"\x00\x00\x01\xb2" + data
+    payload = b"\xb5\x00\x31" + data
+    unit = b"\x06\x04" + bytes([len(payload)]) + payload + b"\x80"
+    return len(unit).to_bytes(4, "big") + unit
+
+
+def captioned(path: Path, shown: dict[int, Codes], *, count: int = 50) -> Path:
+    """A film of ten pictures a second; ``shown`` are codes by the number of the picture that carries them."""
+    plain = make_film(path.with_name("plain.mp4"), Pictures(times=[n / 10 for n in range(count)], last=0.1))
+    with av.open(str(plain)) as source, av.open(str(path), "w") as target:
+        (stream,) = source.streams.video
+        copied = target.add_stream_from_template(stream)
+        for packet in source.demux(stream):
+            if packet.pts is None:
+                continue
+            number = round(float(packet.pts * packet.time_base) * 10)
+            carried = Packet(message(shown.get(number, []), mpeg2=False) + bytes(packet))
+            carried.pts, carried.dts, carried.time_base = packet.pts, packet.dts, packet.time_base
+            carried.is_keyframe, carried.stream = packet.is_keyframe, copied
+            target.mux(carried)
+    return path
+
+
+def said(path: Path) -> Sequence[tuple[float, float, str]]:
+    return [(round(cue.start, 1), round(cue.end, 1), cue.text) for cue in embedded_subtitles(path).cues]
+
+
+POPPED = {
+    2: [LOAD, AT_THE_BOTTOM, *letters("A walrus")], 3: letters(" hums."), 10: [SHOW], 20: [ERASE],
+    22: [LOAD, AT_THE_BOTTOM, *letters("Nobody listens.")], 30: [SHOW],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "mov"])
+def test_captions_are_said_while_they_are_shown(tmp_path: Path, suffix: str) -> None:
+    """From their display on, not from the transmission; the last one to the end."""
+    film = captioned(tmp_path / f"film.{suffix}", POPPED)
+    assert said(film) == [(1.0, 2.0, "A walrus hums."), (3.0, 5.9, "Nobody listens.")]
+    assert "captions" in [one.held_as for one in read_facts(film).holdings]
+
+
+def test_lines_that_roll_are_said_once(tmp_path: Path) -> None:
+    """With the time of their first letter, also after a pause."""
+    rolled = {
+        0: [ROLL, AT_THE_BOTTOM], 5: letters("First line."),
+        15: [NEW_LINE, AT_THE_BOTTOM, *letters("Second one.")], 25: [ERASE],
+        40: [AT_THE_BOTTOM, *letters("After a pause.")], 45: [ERASE],
+    }  # fmt: skip
+    found = said(captioned(tmp_path / "film.mp4", rolled))
+    assert [(start, text.split("\n")[-1]) for start, _, text in found] == [
+        (0.5, "First line."), (1.5, "Second one."), (4.0, "After a pause.")
+    ]  # fmt: skip
+
+
+def test_a_film_without_captions_has_none(tmp_path: Path) -> None:
+    """Pictures that carry nothing but nulls say nothing; a track of text is read instead."""
+    assert said(captioned(tmp_path / "film.mp4", {})) == []
+    plain = make_film(tmp_path / "a.mp4", Pictures(2.0), Words([(0.5, 1.0, "a gull")]))
+    assert [text for *_, text in said(plain)] == ["a gull"]
+    assert "captions" not in [one.held_as for one in read_facts(plain).holdings]
