@@ -64,6 +64,7 @@ class Facts:
             the next one's beginning, or infinite.
         sayings: what it says of the film as a whole.
         live: whether it is the film of a Live Photo.
+        captioned: whether its pictures carry captions.
     """
 
     capture: Capture
@@ -71,6 +72,12 @@ class Facts:
     chapters: tuple[Cue, ...]
     sayings: tuple[Saying, ...]
     live: bool
+    captioned: bool
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there are subtitles inside it that can be read."""
+        return self.captioned or any(one.held_as == "subtitles" for one in self.holdings)
 
 
 def read_facts(path: str | Path) -> Facts:
@@ -82,7 +89,7 @@ def read_facts(path: str | Path) -> Facts:
         of_pictures = {n.lower(): v.strip() for s in container.streams.video for n, v in s.metadata.items()}
         chapters = tuple(_chapters(container, path))
         measured = read_measured(container)
-        film = video_stream(container, path)
+        captioned = has_captions(container, video_stream(container, path))
         seconds = container.duration / av.time_base if container.duration else None
         still = still_of(path, small, seconds)
         words = [*_words(tags)]
@@ -92,12 +99,13 @@ def read_facts(path: str | Path) -> Facts:
                 *stream_holdings(container, path, frozenset(one.stream for one in measured)),
                 *(held for _, held in chapters),
                 *(held for _, held in words),
-                *([Holding("captions", "CEA-608")] if has_captions(container, film) else []),
+                *([Holding("captions", "CEA-608")] if captioned else []),
                 *([] if still is None else [Holding("live photo", short(still) or "by its tag")]),
             ),
             chapters=tuple(cue for cue, _ in chapters if cue),
             sayings=tuple(saying for saying, _ in words if saying),
             live=still is not None,
+            captioned=captioned,
         )
 
 

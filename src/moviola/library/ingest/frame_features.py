@@ -221,9 +221,9 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
 
 
-def read_cues(file: FoundFile, duration: float) -> Subtitled:
+def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> Subtitled:
     """Subtitles of a video of ``duration`` seconds: of files beside it, which were put there on purpose, else
-    of text streams inside it.
+    of text streams inside it; ``facts`` are those of the file, None where they are not known.
     """
     problems: list[str] = []
     cues: list[Cue] = []
@@ -246,9 +246,9 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
         cues += inside
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
-    if not (beside := bool(cues)):
+    if not (beside := bool(cues)) and (facts is None or facts.has_text):
         try:
-            subtitles = embedded_subtitles(file.path)
+            subtitles = embedded_subtitles(file.path, captioned=facts and facts.captioned)
         except MediaError as error:
             problems.append(str(error))
         else:

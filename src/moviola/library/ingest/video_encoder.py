@@ -69,8 +69,9 @@ class VideoEncoder:
             if isinstance(outcome, Refused):
                 yield outcome
             else:
-                subtitles = read_cues(outcome.file, outcome.duration)
-                if facts := facts_of(outcome.file.path):
+                facts = facts_of(outcome.file.path)
+                subtitles = read_cues(outcome.file, outcome.duration, facts)
+                if facts:
                     subtitles = with_chapters(subtitles, facts, outcome.duration)
                 sentences = self.encoders.sentence_rows(subtitles.cues)
                 yield replace(outcome, subtitles=subtitles, facts=facts, sentences=sentences)

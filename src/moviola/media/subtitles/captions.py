@@ -27,7 +27,9 @@ _CODECS = frozenset({"mpeg2video", "mpeg1video", "h264", "hevc"})
 # Identifiers of ATSC in user data of MPEG-2, and in messages of H.264 and H.265, and the kind of data behind.
 _MARKS = (b"\x00\x00\x01\xb2GA94\x03", b"\xb5\x00\x31GA94\x03")
 # Packets by which it is seen whether a film has captions: a programme has some in every picture.
-_SAMPLE = 120
+_SAMPLE = 25
+# Bytes at the beginning of a picture among which its messages are.
+_HEAD = 4096
 _TICK = Fraction(1, 1000)
 
 
@@ -93,7 +95,7 @@ def _texts(decoder: SubtitleCodecContext, found: bytes, second: float) -> Iterat
 
 def _bytes_in(packet: Packet[VideoStream]) -> bytes:
     """The bytes of captions, in threes, of the picture of a packet; none without."""
-    data = bytes(packet)
+    data = bytes(memoryview(packet)[:_HEAD])
     for mark in _MARKS:
         if (at := data.find(mark)) >= 0:
             # A null byte of a message may be followed by one that prevents a false beginning.

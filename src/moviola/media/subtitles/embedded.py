@@ -21,13 +21,14 @@ from moviola.media.tracks import read_tracks, text_streams
 __all__ = ["embedded_subtitles"]
 
 
-def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
+def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
     Cues and notices as of :func:`~moviola.media.read_subtitles`.
 
     ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the tracks of :func:`read_tracks`,
     each line that several have once; without such, captions inside the
-    pictures. Errors as of :func:`~moviola.media.probe`.
+    pictures; ``captioned`` says whether there are such, None where that is not known. Errors as of
+    :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -38,7 +39,8 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         else:
             chosen = tuple(stream for stream in text_streams(container) if stream.index == index)
         if not chosen:
-            return Subtitles(()) if index is not None else _captions(path)
+            is_captioned = has_captions(container, video) if captioned is None else captioned
+            return _captions(path) if is_captioned and index is None else Subtitles(())
         notes = Notes()
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         try:
@@ -59,11 +61,8 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
 
 
 def _captions(path: Path) -> Subtitles:
-    """What captions inside the pictures say, where a file has such."""
+    """What captions inside the pictures say."""
     notes = Notes()
-    with open_container(path) as container:
-        if not has_captions(container, video_stream(container, path)):
-            return Subtitles(())
     with open_container(path) as container:
         film = video_stream(container, path)
         zero = float((film.start_time or 0) * (film.time_base or 0))
