@@ -248,7 +248,7 @@ def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> S
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
     if not (beside := bool(cues)) and (facts is None or facts.has_text):
         try:
-            subtitles = embedded_subtitles(file.path, captioned=facts and facts.captioned)
+            subtitles = embedded_subtitles(file.path, captioned=facts.captioned if facts else None)
         except MediaError as error:
             problems.append(str(error))
         else:
