@@ -34,6 +34,8 @@ _TECHNICAL = frozenset({
     "number_of_frames", "number_of_bytes", "rotate", "isom", "hw", "filesize", "audiosize", "videosize",
     "metadatacreator",
 })  # fmt: skip
+# The same in MXF: what wrote it, and identifiers.
+_WRITER = re.compile(r"(?:product|toolkit|application|company|generation)_.*|(?:.*_)?(?:uid|umid|ul)")
 # Kinds of what is said of a film, by names of tags in small letters, without what stands before the last
 # point or slash, and without a language.
 _SAID = {
@@ -143,7 +145,7 @@ def _words(tags: Mapping[str, str]) -> Iterator[tuple[Saying | None, Holding]]:
     """Tags with words, those of a known kind as sayings; each text once."""
     said: set[str] = set()
     for name, value in tags.items():
-        if name.lower() in _TECHNICAL | CAPTURE_TAGS:
+        if name.lower() in _TECHNICAL | CAPTURE_TAGS or _WRITER.fullmatch(name.lower()):
             continue
         about = f"{short(name)} {short(value)}"
         kind = _KINDS.get(_LANGUAGE.sub("", re.split(r"[./:]", name.lower())[-1]))

@@ -126,6 +126,13 @@ def test_containers_say_it_alike(tmp_path: Path, suffix: str) -> None:
     assert Saying("title", "Harbour") in sayings and Saying("description", "gulls") in sayings
 
 
+def test_what_wrote_a_file_is_not_what_it_says(tmp_path: Path) -> None:
+    """MXF names its writer and bears identifiers in ten tags, which would fill each account."""
+    pictures = Pictures(1.0, codec="mpeg2video", options={"bf": "0"}, times=[n / 25 for n in range(25)])
+    facts = read_facts(make_film(tmp_path / "film.mxf", pictures))
+    assert [one.held_as for one in facts.holdings] == ["film"]
+
+
 def test_chapters_of_mp4_are_no_further_track(tmp_path: Path) -> None:
     """MP4 has their titles in a track of text, which is not data that nobody reads."""
     film = make_film(
