@@ -133,7 +133,9 @@ def test_list_shows_the_built_in_models(cache: Path) -> None:
     done = CliRunner().invoke(app, ["models", "list", "--json"])
     assert done.exit_code == 0, done.output
     found = {model["name"]: model for model in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == {"demo", "minilm", "conse-lite1"}
+    assert set(found) == {"demo", "minilm", "conse-lite1", "e5-small"}
+    assert (found["e5-small"]["kind"], found["e5-small"]["source"]) == ("sentences", "package")
+    assert found["e5-small"]["size"] == 71_622_400
     assert found["demo"]["kind"] == "clip"
     assert 2**20 < found["demo"]["size"] < 6.2 * 2**20
 
