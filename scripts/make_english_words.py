@@ -28,11 +28,11 @@ OTHERS = re.findall(
     having he her hers herself hi him himself his how however i if in inside into is isn it its
     itself just least less me might mine more most much must my myself near neither no nobody none
     nor not nothing of off oh ok on once one onto or other others our ours ourselves out outside
-    over own ox per please re several shall she should since so some somebody someone something
+    over own ox per please re several shall she should since so some someone something
     somewhere such than that the their theirs them themselves then there these they this those
     though through throughout till to together toward towards tv uk under underneath unless until up
     upon us versus very via vs was we were what whatever when whenever where wherever whether which
-    whichever while whilst who whoever whole whom whose why will with within without would yes yet
+    whichever while whilst who whole whom whose why will with within without would yes yet
     you your yours yourself selfie smartphone webcam drone emoji timelapse vlog wifi dj dvd
     rollercoaster waterslide trampoline skatepark paraglider""",
 )

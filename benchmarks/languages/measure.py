@@ -4,7 +4,7 @@
 
 Pictures: the mean reciprocal rank of the first right file over all files of the folder, of the queries of
 `pictures.csv` in nine languages and of `german_chinese.csv`, the 66 queries of `benchmarks/footage` in three;
-by pictures alone, as a search has them. Beside it how well the best score tells them from queries that
+by pictures alone, as a search has them. Beside it how well the best score parts them from queries that
 nothing answers (`absent.csv`), and what strong and possible moments are worth. Lines: `lines.csv` has 60
 lines in German and Chinese, what they say in English, and a paraphrased query in both languages; the share
 whose line comes first, and among five, by e5-small, by its linear map to MiniLM, and by MiniLM alone. The

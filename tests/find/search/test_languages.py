@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from moviola.cli.app import app
 from moviola.encoders import E5, MINILM, ConseEncoder, load_encoder, load_sentence_encoder
 from moviola.encoders import e5 as module
 from moviola.errors import InvalidValue, MissingDependency
@@ -125,6 +128,16 @@ def test_what_is_missing_changes_nothing(library: Library, monkeypatch: pytest.M
     with pytest.raises(InvalidValue, match=r"reads subtitles as minilm encodes them; .*--stage1 none"):
         library.indexer.use_sentence_encoder("none")
     assert library.settings == before
+
+
+def test_the_command_changes_the_encoder_of_lines(library: Library) -> None:
+    """It says how many lines were encoded, and which encoder is in use now."""
+    use = ["library", "use", "--library", str(library.folder), "--json", "--sentence-encoder"]
+    for name, in_use in (("none", None), (MINILM, MINILM)):
+        done = CliRunner().invoke(app, [*use, name])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["sentences"] == in_use
+    assert "4 lines encoded" in done.stderr
 
 
 @pytest.fixture(scope="module")
