@@ -90,7 +90,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             **{field: getattr(row, field) for field in fields},
             "frames": row.frames.count if row.frames else 0,
             "repeats": lib.catalogue.repeats(row.row),
-            "recording": lib.recordings[video_id].video_ids if video_id in lib.recordings else [],
+            "recording": [*lib.recordings[video_id].video_ids] if video_id in lib.recordings else [],
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
             "readers": {
