@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ _SAID = {
     "series": ("album", "show", "series", "episode", "grouping", "collection"),
 }  # fmt: skip
 _KINDS = {name: kind for kind, names in _SAID.items() for name in names}
+# Letters of a text that are searched: longer ones are no descriptions.
+_LONGEST = 20_000
 _LANGUAGE = re.compile(r"-[a-z]{2,3}(?:-[a-z]{2,4})?$")
 
 
@@ -131,10 +134,16 @@ def _chapters(container: InputContainer, path: Path) -> Iterator[tuple[Cue | Non
             continue
         end = _second(chapter, "end") - zero
         if end <= start:
-            end = next((later for later in begins if later > start), math.inf)
+            end = _after(begins, start)
         shown = max(0.0, start)
         cue = Cue(shown, end, title, "chapter") if end > shown else None
         yield cue, Holding("chapters" if cue else "other words", f"chapter {number}, {short(title)}")
+
+
+def _after(begins: Sequence[float], start: float) -> float:
+    """The first of some rising seconds after one; infinite if there is none."""
+    place = bisect_right(begins, start)
+    return begins[place] if place < len(begins) else math.inf
 
 
 def _second(chapter: Mapping[str, Any], name: str) -> float:
@@ -152,5 +161,7 @@ def _words(tags: Mapping[str, str]) -> Iterator[tuple[Saying | None, Holding]]:
         if kind is None or not any(map(str.isalpha, value)):
             yield None, Holding("other words", about)
             continue
-        yield None if value in said else Saying(kind, value), Holding("words", about)
+        yield None if value in said else Saying(kind, value[:_LONGEST]), Holding("words", about)
+        if rest := len(value[_LONGEST:]):
+            yield None, Holding("other words", f"{short(name)}, {rest} further letters")
         said.add(value)

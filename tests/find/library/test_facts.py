@@ -126,6 +126,16 @@ def test_containers_say_it_alike(tmp_path: Path, suffix: str) -> None:
     assert Saying("title", "Harbour") in sayings and Saying("description", "gulls") in sayings
 
 
+def test_a_flood_of_words_is_cut_with_a_word(tmp_path: Path) -> None:
+    film = make_film(tmp_path / "film.mkv", Pictures(1.0), tags={"DESCRIPTION": "gull " * 10_000})
+    facts = read_facts(film)
+    (saying,) = facts.sayings
+    assert len(saying.text) == 20_000
+    assert [str(one) for one in facts.holdings if one.held_as == "other words"] == [
+        "DESCRIPTION, 29999 further letters: not searched"
+    ]
+
+
 def test_what_wrote_a_file_is_not_what_it_says(tmp_path: Path) -> None:
     """MXF names its writer and bears identifiers in ten tags, which would fill each account."""
     pictures = Pictures(1.0, codec="mpeg2video", options={"bf": "0"}, times=[n / 25 for n in range(25)])
