@@ -385,7 +385,7 @@ HELD_AS: dict[HeldAs, str] = {
     "chapters": "searched, as titles of stretches",
     "words": "searched, as words on the whole film",
     "other words": "not searched",
-    "live photo": "film of a Live Photo, told apart by --live-photos",
+    "live photo": "film of a Live Photo, chosen by --live-photos",
 }
 """What becomes of a part of a file, by what it is taken for."""
 

@@ -1,4 +1,4 @@
-"""Live Photos: the short film that a phone takes with a picture, told apart from films."""
+"""Live Photos: the short film that a phone takes with a picture, known among films."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _meant(score: float, cue: Cue, meaning: Meaning | None) -> float:
 
 
 def _joined(
-    row: int, matches: Sequence[_Match], video: VideoRow, words: _Words, *, alone: bool
+    row: int, matches: Sequence[_Match], video: VideoRow, words: _Words, *, alone: bool = False
 ) -> Iterator[Found]:
     """Matching cues of one kind in one video as moments; ``alone``: each by itself."""
     there = [match for match in matches if match.cue.start < video.duration]  # a file may run past the end

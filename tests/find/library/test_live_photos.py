@@ -52,7 +52,7 @@ def test_they_are_left_out_or_looked_for(tmp_path: Path, opened: Callable[..., L
         assert {moment.video_id for moment in found} == ids
     account = library.catalogue.account(library.catalogue.video("IMG_0001").row)
     (held,) = (one for one in account.holdings or () if one.held_as == "live photo")
-    assert str(held) == "IMG_0001.HEIC: film of a Live Photo, told apart by --live-photos"
+    assert str(held) == "IMG_0001.HEIC: film of a Live Photo, chosen by --live-photos"
     library.indexer.remove(["IMG_0001"])
     library.indexer.restore(["IMG_0001"])
     found = library.search("a wall", filter=Filter.parse(live_photos="only"))

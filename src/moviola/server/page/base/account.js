@@ -17,7 +17,7 @@ const HELD = {
   "captions": t("captions inside the pictures, read where the film has no other text"),
   "measurements": t("places and times, read"), "data": t("data, not read"), "attachment": t("attached, not read"),
   "chapters": t("searched, as titles of stretches"), "words": t("searched, as words on the whole film"), "other words": t("not searched"),
-  "live photo": t("film of a Live Photo, told apart by --live-photos"),
+  "live photo": t("film of a Live Photo, chosen by --live-photos"),
 };
 
 /** What files say of their films.
