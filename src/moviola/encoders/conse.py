@@ -275,6 +275,14 @@ class ConseReader:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
         return self.centred(self.sentences.encode_text(texts))
 
+    def knows(self, text: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return self.sentences.knows(text)
+
+    def has_word(self, word: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return self.sentences.has_word(word)
+
 
 def _network_weights() -> Weights:
     return Weights.stored(NETWORK_FOLDER / "model.safetensors")

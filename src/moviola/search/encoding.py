@@ -80,20 +80,24 @@ def _by_phrases(
     texts: Sequence[str], encoder: FrameTextEncoder, background: Background
 ) -> Iterable[tuple[QueryFeatures, Calibration]]:
     """Texts by their phrases, each by the reader of its language, which encodes all of them at once."""
-    readers = [encoder.reader_of(text) if isinstance(encoder, Polyglot) else encoder for text in texts]
+    readers: list[TextReader] = [encoder] * len(texts)
+    scales = [background] * len(texts)
+    if isinstance(encoder, Polyglot):
+        readers = [encoder.reader_of(text) for text in texts]
+        scales = [calibrated(background, reader.match) for reader in readers]
     weights = [
-        known_phrases(text, partial(_knows, encoder)) if reader.match.by_phrases else {text: 1.0}
-        for text, reader in zip(texts, readers, strict=True)
+        known_phrases(text, partial(_knows, reader)) if scale.by_phrases else {text: 1.0}
+        for text, reader, scale in zip(texts, readers, scales, strict=True)
     ]
     vectors: dict[TextReader, Mapping[str, Floats]] = {}
     for reader in dict.fromkeys(readers):
         own = (phrases for phrases, its in zip(weights, readers, strict=True) if its == reader)
         wanted = list(dict.fromkeys(phrase for phrases in own for phrase in phrases))
         vectors[reader] = dict(zip(wanted, reader.encode_text(wanted), strict=True))
-    for text, reader, phrases in zip(texts, readers, weights, strict=True):
+    for text, reader, own_scale, phrases in zip(texts, readers, scales, weights, strict=True):
         rows = np.stack([vectors[reader][phrase] for phrase in phrases])
-        vector, scale = calibrated(background, reader.match).of_phrases(rows, list(phrases.values()))
-        says = _knows(encoder, text) and not says_only_what_not(text)
+        vector, scale = own_scale.of_phrases(rows, list(phrases.values()))
+        says = _knows(reader, text) and not says_only_what_not(text)
         features = QueryFeatures.of([""], [text], [vector]).among_segments(vector[None])
         yield features, scale if says else NOTHING
 
@@ -109,6 +113,6 @@ def _meanings(texts: Sequence[str], meaning: Meaning) -> dict[str, tuple[Floats,
     return meant
 
 
-def _knows(encoder: FrameTextEncoder, text: str) -> bool:
-    """Whether a text says anything to an encoder; most know all letters."""
-    return not isinstance(encoder, TextJudge) or encoder.knows(text)
+def _knows(reader: TextReader, text: str) -> bool:
+    """Whether a text says anything to who reads it; most know all letters."""
+    return not isinstance(reader, TextJudge) or reader.knows(text)
