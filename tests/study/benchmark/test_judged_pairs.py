@@ -112,7 +112,7 @@ def test_a_level_that_is_none_is_refused(judged_file: Path) -> None:
 
 
 def test_ranked_sets_count_their_own_queries(judged_file: Path) -> None:
-    run = CliRunner().invoke(app, ["dataset", "stats", str(judged_file), "--kind", "tvr_ranking", "--json"])
+    run = CliRunner().invoke(app, ["dataset", "stats", str(judged_file), "--json"])
     assert run.exit_code == 0, run.output
     figures = json.loads(run.stdout)
     assert (figures["queries"], figures["moments"]) == (2, 3)

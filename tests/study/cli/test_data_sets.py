@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +34,6 @@ class DataSetFiles:
     clip_seconds: float
     durations: Path | None = None
 
-    @property
-    def options(self) -> list[object]:
-        return ["--kind", self.kind, *(["--durations", self.durations] if self.durations else [])]
-
     def read(self) -> Annotations:
         return read_annotations(self.path, self.kind, self.durations)
 
@@ -49,7 +46,8 @@ def charades(annotations: Path, folder: Path) -> DataSetFiles:
     videos = [name for name in dict.fromkeys(line.split()[0] for line in lines) if name in known][:VIDEOS]
     path = folder / "charades_sta_test.txt"
     path.write_text("\n".join(line for line in lines if line.split()[0] in videos))
-    return DataSetFiles(path, "charades", 3.0, source / "durations_test.csv")
+    durations = shutil.copy(source / "durations_test.csv", folder)
+    return DataSetFiles(path, "charades", 3.0, Path(durations))
 
 
 def activitynet(annotations: Path, folder: Path) -> DataSetFiles:
@@ -127,8 +125,8 @@ def test_from_annotations_to_recall(
         assert outcome.code == 0, outcome.err
         return json.loads(outcome.out)
 
-    assert run("dataset", "convert", files.path, *files.options, "--out", truth)["moments"] == len(found)
-    run("dataset", "convert", files.path, *files.options, "--pairs", "--out", pairs)
+    assert run("dataset", "convert", files.path, "--out", truth)["moments"] == len(found)
+    run("dataset", "convert", files.path, "--pairs", "--out", pairs)
     run(
         "train", "xml", "--features", features, "--train", pairs, "--val", pairs, "--out", tmp_path / "xml",
         "--data-set", files.kind, "--set", "loop.steps=3", "--set", "loop.batch_size=16",

@@ -39,7 +39,7 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     ]  # fmt: skip
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made, pairs = tmp_path / "imprecise.jsonl", tmp_path / "pairs.csv"
-    first = moviola("dataset", "imprecise", source, "--kind", "tvr", "--out", made, "--json")
+    first = moviola("dataset", "imprecise", source, "--out", made, "--json")
     assert first.code == 0, first.err
     assert (
         json.loads(first.out)["captions"] == json.loads(first.out)["changed"] == 30
@@ -52,12 +52,12 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
         assert outcome.code == 0, outcome.err
         return json.loads(outcome.out)
 
-    assert run("split", made, "--kind", "tvr", "--val", 2, "--test", 3, "--out", tmp_path) == {
+    assert run("split", made, "--val", 2, "--test", 3, "--out", tmp_path) == {
         "val": 2,
         "test": 3,
     }
     queries = tmp_path / "val_queries.json"
-    assert run("candidates", made, "--kind", "tvr", "--queries", queries, "--out", pairs)["pairs"] == 60
+    assert run("candidates", made, "--queries", queries, "--out", pairs)["pairs"] == 60
     assert run("tasks", pairs, "--out", tmp_path / "batch.csv")["pairs"] == 40
     with (tmp_path / "batch.csv").open(newline="") as file:
         due = [row["pair_id"] for row in csv.DictReader(file)]
@@ -77,10 +77,10 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     )
     assert strange.code == 1 and "none of the candidates has an agreed level" in strange.err
     train = tmp_path / "train.json"
-    counts = run("pseudo", made, "--kind", "tvr", "--top", 5, "--held-out", queries, "--out", train)
+    counts = run("pseudo", made, "--top", 5, "--held-out", queries, "--out", train)
     assert counts == {"queries": 28, "pairs": 140, "out": str(train)}
-    assert run("stats", judged, "--kind", "tvr_ranking")["moments"] > 0
-    assert run("convert", judged, "--kind", "tvr_ranking", "--out", tmp_path / "c.jsonl")["moments"] > 0
+    assert run("stats", judged)["moments"] > 0
+    assert run("convert", judged, "--out", tmp_path / "c.jsonl")["moments"] > 0
 
 
 def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) -> None:
@@ -88,8 +88,6 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
         "dataset",
         "imprecise",
         tmp_path,
-        "--kind",
-        "tvr",
         "--out",
         tmp_path / "o",
         "--endpoint",
@@ -103,14 +101,14 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
     "words",
     [
         ("consensus", "FILE"),
-        ("convert", "FILE", "--kind", "tvr"),
-        ("imprecise", "FILE", "--kind", "tvr"),
-        ("imprecise", "other", "--kind", "tvr", "--review", "FILE"),
-        ("candidates", "other", "--kind", "tvr", "--queries", "FILE"),
-        ("pseudo", "other", "--kind", "tvr", "--held-out", "FILE"),
+        ("convert", "FILE"),
+        ("imprecise", "FILE"),
+        ("imprecise", "other", "--review", "FILE"),
+        ("candidates", "other", "--queries", "FILE"),
+        ("pseudo", "other", "--held-out", "FILE"),
         ("tasks", "FILE"),
         ("judgements", "other", "--agreed", "FILE"),
-        ("relevant-pairs", "FILE", "--kind", "tvr"),
+        ("relevant-pairs", "FILE"),
     ],
 )
 def test_what_is_read_is_not_written_over(
@@ -127,7 +125,7 @@ def test_the_source_of_rewrites_and_of_a_split_stays(tmp_path: Path, moviola: Ca
     file = tmp_path / "val_queries.json"
     file.write_text("[]")
     for words in (("split", file, "--out", tmp_path), ("imprecise", file, "--out", "o", "--review", file)):
-        outcome = moviola("dataset", *words, "--kind", "tvr_ranking")
+        outcome = moviola("dataset", *words)
         assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
     assert file.read_text() == "[]"
 
@@ -149,7 +147,7 @@ def test_what_convert_leaves_out_is_named(tmp_path: Path, moviola: Callable[...,
 
     def convert(count: int, *more: object) -> Any:
         source.write_text("".join(json.dumps(row) + "\n" for row in rows[:count]))
-        return moviola("dataset", "convert", source, "--kind", "tvr", *(more or ("--out", out)))
+        return moviola("dataset", "convert", source, *(more or ("--out", out)))
 
     clean, kept, cut = map(convert, (1, 2, 3))
     assert (clean.code, clean.out, clean.err) == (0, f"{out}: 1 moment\n", "")
@@ -182,7 +180,7 @@ def test_what_no_caption_can_be_is_refused(
     source, made = tmp_path / "tvr.jsonl", tmp_path / "imprecise.jsonl"
     row = {"vid_name": "v", "duration": 9, "ts": [0, 1], "type": "v", "desc_id": 1, "desc": "Ross waves."}
     source.write_text(json.dumps(row) + "\n")
-    outcome = moviola("dataset", "imprecise", source, "--kind", "tvr", *words, "--out", made)
+    outcome = moviola("dataset", "imprecise", source, *words, "--out", made)
     assert (outcome.code, complaint in outcome.err, made.exists()) == (code, True, False)
 
 
@@ -193,6 +191,6 @@ def test_types_may_be_given_with_blanks(tmp_path: Path, moviola: Callable[..., A
         for kind in ("v", "vt", "t")
     ]  # fmt: skip
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("dataset", "imprecise", source, "--kind", "tvr", "--names", "lexicon", "--out", made)
+    words = ("dataset", "imprecise", source, "--names", "lexicon", "--out", made)
     outcome = moviola(*words, "--types", "v, t", "--json")
     assert outcome.code == 0 and json.loads(outcome.out)["moments"] == 2

@@ -274,7 +274,7 @@ def test_the_commands_convert_and_check(arrays: Arrays, tmp_path: Path) -> None:
     notes = tmp_path / "a.jsonl"
     row = {"vid_name": "v0", "duration": 3.0, "ts": [0, 1], "desc": "A man sits.", "type": "v", "desc_id": 1}
     notes.write_text(json.dumps(row) + "\n")
-    words = ["features", "check", str(tmp_path / "s"), "--annotations", str(notes), "--kind", "tvr", "--json"]
+    words = ["features", "check", str(tmp_path / "s"), "--annotations", str(notes), "--json"]
     checked = runner.invoke(app, [*words, "--clip-seconds", "1.5"])
     assert checked.exit_code == 3
     flaws = [json.loads(line) for line in checked.stdout.splitlines()]

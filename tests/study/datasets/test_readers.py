@@ -15,6 +15,7 @@ from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
 from moviola.study.datasets.annotations import Flaw
 from moviola.study.datasets.readers import (
     READERS,
+    kind_of,
     read_annotations,
     read_questions,
     read_video_corpus,
@@ -97,6 +98,62 @@ def test_one_moment_of_each_form(tmp_path: Path, kind: str) -> None:
         assert np.isnan(found.durations[0])
     else:
         assert found.durations[0] == pytest.approx(30.0 if kind == "didemo" else 60.5)
+
+
+LIKE = {"qv_m2": "qvhighlights", "didemo_fig": "charades_fig", "activitynet_fig": "charades_fig"}
+"""Data sets whose files have the form of another one, and are found out as that."""
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_the_data_set_of_a_file_is_found_out(tmp_path: Path, kind: str) -> None:
+    """No command asks for it. A form that looks like another one's would be read as that, or not at all."""
+    path = write(tmp_path, *SMALL[kind])
+    assert kind_of(path) == LIKE.get(kind, kind)
+    found, named = read_annotations(path), read_annotations(path, LIKE.get(kind, kind))
+    assert (found.captions, found.moment_ids) == (named.captions, named.moment_ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.jsonl", [{"vid": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One."}], "charades"),
+        ("a.jsonl", [{"query_id": 1, "query": "q", **PAIR}], "tvr_ranking"),
+        ("a.jsonl", [{"desc": "x", "desc_id": 1, "vid_name": "v"}], "tvr"),
+        ("a.json", '\n [\n{"annotation_id": 7, "times": []}]', "didemo"),
+    ],
+)
+def test_other_forms_are_found_out(tmp_path: Path, name: str, content: Any, kind: str) -> None:
+    assert kind_of(write(tmp_path, name, content)) == kind
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no data set that is known"),
+        ("a line\n", "no data set that is known"),
+        ("[]", r"known \(its first entry has no fields\); bring them to the form of TVR"),
+        ("[1]", "its first entry has no fields"),
+        ('{"colour": 1}\n', "its first entry has colour"),
+        ('{"v": {"fps": 1}}', "its first entry has fps"),
+        ('[\n{"a": 1},\n{"b"}]', "line 3: not valid JSON"),
+        ('{"a": ', "line 1: not valid JSON"),
+    ],
+)
+def test_a_file_of_no_known_data_set_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"a.json: .*{message}"):
+        read_annotations(write(tmp_path, "a.json", content))
+
+
+def test_durations_of_charades_lie_beside(tmp_path: Path) -> None:
+    """They are those of the file's own part, and count where the data set is found out."""
+    path = write(tmp_path, "charades_sta_test.txt", "v 1 2.5##One.\n")
+    write(tmp_path, "durations_train.csv", "id,length\nv,99\n")
+    assert np.isnan(read_annotations(path).durations[0])
+    write(tmp_path, "durations.csv", "id,length\nv,60\n")
+    assert read_annotations(path).durations.tolist() == [60]
+    write(tmp_path, "durations_test.csv", "id,length\nv,50\n")
+    assert read_annotations(path).durations.tolist() == [50]
+    assert np.isnan(read_annotations(path, "charades").durations[0])
 
 
 @pytest.mark.parametrize(

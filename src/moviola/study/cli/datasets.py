@@ -75,37 +75,32 @@ def _sentence_encoder() -> SentenceEncoder:
     return load_sentence_encoder(usual_sentence_encoder(), resident=True)
 
 
-KindOption = Annotated[
-    str,
-    Option(
-        "--kind",
-        help="tvr, tvr_ranking, charades, activitynet, tacos, qvhighlights, didemo, or a name of "
-        "`moviola public`.",
+AnnotationsArgument = Annotated[
+    Path,
+    Argument(
+        help="Annotations of TVR, TVR-Ranking, Charades-STA (durations_test.csv beside it counts), "
+        "ActivityNet Captions, TACoS, QVHighlights, DiDeMo, or a benchmark of `moviola public`."
     ),
-]
-DurationsOption = Annotated[
-    Path | None, Option("--durations", help="File of video durations, if the data set has one.")
 ]
 
 
 @dataset.command()
 def stats(
-    path: Annotated[Path, Argument(help="An annotation file.")],
-    kind: KindOption,
-    durations: DurationsOption = None,
+    path: AnnotationsArgument,
     verbs: Annotated[bool, Option("--verbs", help="Count verbs, too, with moviola[language].")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the columns of TVR-Ranking's Tables 1 and 4, and the flaws of an annotation file.
 
-    Example: `moviola dataset stats tvr_val_release.jsonl --kind tvr`
+    Example: `moviola dataset stats tvr_val_release.jsonl`
 
     From Python: `moviola.study.datasets.statistics.statistics`.
     """
-    from moviola.study.datasets.readers import QUERIES_OF, read_annotations
+    from moviola.study.datasets.readers import QUERIES_OF, kind_of, read_annotations
     from moviola.study.datasets.statistics import statistics
 
-    found = read_annotations(path, kind, durations)
+    found = read_annotations(path)
+    kind = kind_of(path)
     figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None, count_verbs=verbs)
     values = {}
     for name in ("queries", "moments", "videos", "vocabulary", "verbs"):
@@ -127,7 +122,6 @@ def stats(
 def pseudo(
     path: Annotated[Path, Argument(help="Annotations with the pool of moments.")],
     out: Annotated[Path, out_option("File for the training set (TVR-Ranking JSON).")],
-    kind: KindOption,
     top: Annotated[int, Option(min=1, help="Number of moments per query, N of the paper.")] = 40,
     queries: Annotated[
         Path | None,
@@ -136,21 +130,20 @@ def pseudo(
     held_out: Annotated[
         list[Path] | None, Option(help="Pair file (val, test) whose queries are left out; repeatable.")
     ] = None,
-    durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Build a pseudo training set: each query with the moments whose captions are most similar.
 
-    Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
+    Example: `moviola dataset pseudo captions.json --top 20 --out train_top20.json`
 
     From Python: `moviola.study.datasets.building.steps.pseudo_pairs`.
     """
     from moviola.study.datasets.building.steps import pseudo_pairs
-    from moviola.study.datasets.readers import read_annotations
+    from moviola.study.datasets.readers import durations_beside, read_annotations
     from moviola.study.datasets.readers.queries import read_queries
 
-    require_unread(out, path, queries, durations, *(held_out or ()))
-    found = read_annotations(path, kind, durations)
+    require_unread(out, path, queries, durations_beside(path), *(held_out or ()))
+    found = read_annotations(path)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     texts = None if queries is None else [query.text for query in read_queries(queries)]
     embed = _sentence_encoder()
@@ -163,29 +156,27 @@ def pseudo(
 
 @dataset.command()
 def convert(
-    path: Annotated[Path, Argument(help="An annotation file.")],
+    path: AnnotationsArgument,
     out: Annotated[Path, out_option("File to write (TVR's jsonl; JSON with --pairs).")],
-    kind: KindOption,
     pairs: Annotated[bool, Option("--pairs", help="Write each query with its own moments.")] = False,
-    durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Convert annotations of any data set to TVR's jsonl, which other commands read as `--kind tvr`.
+    """Convert annotations of any data set to TVR's jsonl, the form that other programs read.
 
     With --pairs the result is for `moviola train` and `answer`; `moviola evaluate --tvr` reads the jsonl.
     Flaws are named; where a moment or a query with a flaw is left out, the exit code is 3.
 
-    Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
+    Example: `moviola dataset convert val_2.json --out activitynet_val.jsonl`
 
     From Python: `moviola.study.datasets.readers.read_annotations`, `write_tvr` and `write_own_pairs`.
     """
     from moviola.study.datasets.annotations import LEFT_OUT
-    from moviola.study.datasets.readers import read_annotations, write_own_pairs, write_tvr
+    from moviola.study.datasets.readers import durations_beside, read_annotations, write_own_pairs, write_tvr
 
-    require_unread(out, path, durations)
+    require_unread(out, path, durations_beside(path))
     if pairs and out.suffix == ".jsonl":
         raise InvalidValue(f"{out}: pairs are one JSON list, not lines; give a file that ends in .json")
-    found = read_annotations(path, kind, durations)
+    found = read_annotations(path)
     (write_own_pairs if pairs else write_tvr)(found, out)
     flaws = found.flaw_counts
     about = {"out": str(out), "moments": len(found), "flaws": flaws}
@@ -201,7 +192,6 @@ def convert(
 def imprecise(
     path: Annotated[Path, Argument(help="Annotations with precise captions.")],
     out: Annotated[Path, out_option("File for the imprecise captions (TVR's jsonl).")],
-    kind: KindOption,
     types: Annotated[str, Option(help="Types of moments, such as v,vt for TVR; by default all.")] = "",
     endpoint: Annotated[str, Option(help="OpenAI-compatible chat endpoint; by default rules rewrite.")] = "",
     model: Annotated[str, Option(help="Name of the chat model.")] = "",
@@ -213,7 +203,6 @@ def imprecise(
     threshold: Annotated[
         float, Option(min=-1, max=1, help="Least similarity of a caption and its rewrite.")
     ] = 0.4,
-    durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Replace names in captions by general nouns; run it again to continue, or after editing the review file.
@@ -221,22 +210,22 @@ def imprecise(
     Each rewrite must keep the meaning (sentence similarity) and contain no name. Failures are in the review
     file; fill in its column `final`. MOVIOLA_CHAT_KEY has the key of the endpoint.
 
-    Example: `moviola dataset imprecise tvr_val_release.jsonl --kind tvr --types v --out imprecise.jsonl`
+    Example: `moviola dataset imprecise tvr_val_release.jsonl --types v --out imprecise.jsonl`
 
     From Python: `moviola.study.datasets.building.steps.rewrite_captions`.
     """
     from moviola.study.datasets.building.chat import ChatEndpoint
     from moviola.study.datasets.building.steps import rewrite_captions
-    from moviola.study.datasets.readers import read_annotations, write_tvr
+    from moviola.study.datasets.readers import durations_beside, read_annotations, write_tvr
 
     review = review or out.with_name(out.name + ".review.csv")
-    require_unread(out, path, durations, review)
-    require_unread(review, path, durations)
+    require_unread(out, path, durations_beside(path), review)
+    require_unread(review, path, durations_beside(path))
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
     made = rewrite_captions(
-        read_annotations(path, kind, durations), _sentence_encoder(),
+        read_annotations(path), _sentence_encoder(),
         out.with_name(out.name + ".journal"), review,
         types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
@@ -260,7 +249,6 @@ def imprecise(
 def split(
     path: Annotated[Path, Argument(help="Annotations with imprecise captions.")],
     out: Annotated[Path, out_option("Folder for val_queries.json and test_queries.json.")],
-    kind: KindOption,
     val: Annotated[int, Option(min=1, help="Number of queries for validation.")] = 500,
     test: Annotated[int, Option(min=1, help="Number of queries for test.")] = 2781,
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0,
@@ -268,7 +256,7 @@ def split(
 ) -> None:
     """Draw val and test queries from the captions at random; no text is in both.
 
-    Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
+    Example: `moviola dataset split imprecise.jsonl --val 50 --test 200 --out ranked`
 
     From Python: `moviola.study.datasets.building.candidate_pairs.draw_queries`.
     """
@@ -279,7 +267,7 @@ def split(
     files = {name: out / f"{name}_queries.json" for name in counts}
     for file in files.values():
         require_unread(file, path)
-    for name, queries in draw_queries(read_annotations(path, kind).captions, counts, seed).items():
+    for name, queries in draw_queries(read_annotations(path).captions, counts, seed).items():
         write_json(
             files[name], [{"query_id": number, "query": query} for number, query in queries.items()], indent=0
         )
@@ -291,25 +279,23 @@ def candidates(
     path: Annotated[Path, Argument(help="Annotations with imprecise captions.")],
     queries: Annotated[Path, Option(help="Queries to annotate: JSON, or one query per line.")],
     out: Annotated[Path, out_option("File for the candidate pairs (CSV).")],
-    kind: KindOption,
-    durations: DurationsOption = None,
     top: Annotated[int, Option(min=1, max=40, help="Number of candidates per query, in batches of 20.")] = 40,
     json: JsonOption = False,
 ) -> None:
     """Find the moments most similar to each query, for people to judge.
 
-    Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
+    Example: `moviola dataset candidates imprecise.jsonl --queries val.json --out pairs.csv`
 
     From Python: `moviola.study.datasets.building.steps.find_candidates`.
     """
     from moviola.study.datasets.building.annotation_files import write_pairs
     from moviola.study.datasets.building.steps import find_candidates
-    from moviola.study.datasets.readers import read_annotations
+    from moviola.study.datasets.readers import durations_beside, read_annotations
     from moviola.study.datasets.readers.queries import read_queries
 
-    require_unread(out, path, queries, durations)
+    require_unread(out, path, queries, durations_beside(path))
     texts = {query.query_id: query.text for query in read_queries(queries)}
-    found = read_annotations(path, kind, durations)
+    found = read_annotations(path)
     pairs = find_candidates(texts, found, _sentence_encoder(), top)
     write_pairs(pairs, out)
     said = f"{out}: {counted(len(pairs), 'pair')} of {counted(len(texts), 'query')}"
@@ -402,26 +388,24 @@ def judgements(
 
 @dataset.command("relevant-pairs")
 def relevant_pairs_(
-    path: Annotated[Path, Argument(help="An annotation file.")],
-    kind: KindOption,
+    path: AnnotationsArgument,
     out: Annotated[Path, out_option("File for the pairs (.npz).")],
     phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
     theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
-    durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Find potentially relevant pairs of captions, for training (+PR, +SL).
 
-    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
+    Example: `moviola dataset relevant-pairs charades_sta_train.txt --out pairs.npz`
 
     From Python: `moviola.study.datasets.building.steps.find_relevant_pairs`.
     """
     from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
     from moviola.study.datasets.building.steps import find_relevant_pairs
-    from moviola.study.datasets.readers import read_annotations
+    from moviola.study.datasets.readers import durations_beside, read_annotations
 
-    require_unread(out, path, durations)
-    captions = read_annotations(path, kind, durations).captions
+    require_unread(out, path, durations_beside(path))
+    captions = read_annotations(path).captions
     embed = _sentence_encoder()
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)

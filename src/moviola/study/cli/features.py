@@ -62,16 +62,14 @@ def convert_(
 def check(
     source: SourceArgument,
     annotations: Annotated[Path, Option(help="An annotation file.")],
-    kind: Annotated[str, Option(help="Its data set, as `moviola dataset stats` takes it.")],
     clip_seconds: Annotated[float, Option(help="Seconds per feature row (1.5 for TVR's I3D).")],
     dim: Annotated[int | None, Option(help="Expected dimension; by default the most frequent.")] = None,
-    durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
     inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check lengths and dimensions of features against annotations; exit code 3 if something is wrong.
 
-    Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr
+    Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl
     --clip-seconds 1.5`
 
     From Python: `moviola.study.datasets.feature_check.check_features`.
@@ -80,7 +78,7 @@ def check(
     from moviola.study.datasets.feature_check import check_features
     from moviola.study.datasets.readers import read_annotations
 
-    found = read_annotations(annotations, kind, durations)
+    found = read_annotations(annotations)
     flaws = check_features(open_features(source, inner), found, clip_seconds, dim=dim)
     show(json, flaws, *([] if flaws else [f"{source}: fits {annotations}"]))
     for name, count in Counter(flaw.kind for flaw in flaws).items():

@@ -82,7 +82,10 @@ class Annotations:
         unknown = np.isnan(self.durations[self.video])
         if unknown.any():
             video = self.videos[int(self.video[int(np.argmax(unknown))])]
-            raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
+            raise InvalidValue(
+                f"{video}: its duration is unknown; put a file of durations (CSV with id, length) "
+                "beside the annotations, as durations.csv"
+            )
 
     def require_different_ids(self) -> None:
         """Raise :class:`InvalidValue` if two moments have the same id."""

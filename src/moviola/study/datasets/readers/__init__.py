@@ -10,7 +10,7 @@ Examples:
     >>> from moviola.study.datasets.readers import read_annotations
     >>> line = "AO8RW 0.0 6.9##a person is putting a book on a shelf."
     >>> _ = Path("charades_sta_test.txt").write_text(line)
-    >>> found = read_annotations("charades_sta_test.txt", "charades")
+    >>> found = read_annotations("charades_sta_test.txt")
     >>> len(found), found.videos, found.captions
     (1, ('AO8RW',), ('a person is putting a book on a shelf.',))
 """
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from moviola.study.datasets.annotations import Annotations
+from moviola.study.datasets.readers.detection import durations_beside, kind_of
 from moviola.study.datasets.readers.moments import (
     read_activitynet,
     read_charades,
@@ -41,7 +42,8 @@ from moviola.study.datasets.readers.videos import read_video_corpus, read_videos
 from moviola.types import require_known
 
 __all__ = [
-    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
+    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "durations_beside", "kind_of",
+    "ranked_rows", "read_activitynet", "read_annotations",
     "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
     "read_tvr", "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
 ]  # fmt: skip
@@ -61,7 +63,22 @@ QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_quer
 """Query texts of the data sets whose queries are not the captions of their moments."""
 
 
-def read_annotations(path: str | Path, kind: str, durations: str | Path | None = None) -> Annotations:
-    """Read a file by the name of its data set; :class:`InvalidValue` for an unknown name."""
+def read_annotations(
+    path: str | Path, kind: str | None = None, durations: str | Path | None = None
+) -> Annotations:
+    """Read the annotation file of a data set.
+
+    Args:
+        kind: the data set, a key of :data:`READERS`; None: found out (:func:`kind_of`), with the file of
+            durations that lies beside one of Charades-STA (:func:`durations_beside`).
+        durations: file of durations, if the data set has one.
+
+    Raises:
+        InvalidValue: an unknown data set.
+        NotFound, DataError: as all readers; also where no data set is found out.
+    """
+    if kind is None:
+        kind = kind_of(path)
+        durations = durations or (durations_beside(path) if kind == "charades" else None)
     require_known("data set", kind, READERS)
     return READERS[kind](Path(path), None if durations is None else Path(durations))
