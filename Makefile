@@ -30,21 +30,21 @@ demo: $(READY)
 # Everything that catches a mistake in a change: format, lint, types, architecture, tests, and those of what computes
 # as on two other kinds of machine. What takes longer takes turns, see below.
 test: check browser
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not long"
 	$(BIN)/python scripts/kernels.py
 
 # The fast tests only.
 quick: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # One part of what takes long: another one after each commit, so that four runs of CI do all (tests/worlds/turns.py).
 turn: $(READY) browser
-	$(BIN)/pytest -n 2 -m long
+	$(BIN)/pytest -n 2 --dist worksteal -m long
 	$(BIN)/python scripts/kernels.py --turn
 
 # Everything there is; CONTRIBUTING.md says how long it takes.
 test-all: check browser
-	MOVIOLA_TURN=all $(BIN)/pytest -n 2 -m "long or not long"
+	MOVIOLA_TURN=all $(BIN)/pytest -n 2 --dist worksteal -m "long or not long"
 	$(BIN)/python scripts/kernels.py --all
 
 # Results must not rest on rounding: the tests of what computes as on two other kinds of machine.

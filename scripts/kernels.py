@@ -116,7 +116,18 @@ def processor_flags() -> frozenset[str]:
 def passes(kind: Kind, folders: tuple[str, ...]) -> bool:
     """Whether the fast tests of these folders pass under a kind."""
     print(f"== as with kernels of {kind.name} ==", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *folders, *kind.options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "worksteal",
+        *folders,
+        *kind.options,
+    ]
     environment = os.environ | dict(kind.variables) | {"OPENBLAS_CORETYPE": kind.name}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 

@@ -43,12 +43,12 @@ def finished(library: Path) -> dict[str, int]:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how: signal.Signals) -> None:
     films, library = tmp_path / "films", tmp_path / "library"
-    for number in range(8):
+    for number in range(6):
         film(films / f"{number}.mp4", 40 + number, seed=number)
     generator = np.random.default_rng(int(how))
     before: dict[str, int] = {}
     ended = False
-    for _ in range(10):
+    for _ in range(5):
         process = start(library, films)
         assert process.stdout is not None
         steps = int(generator.integers(0, 5))
@@ -69,7 +69,7 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
         report = opened.index(films)
         assert before.items() <= finished(library).items()
         assert len(report.unchanged) == len(before)
-        assert len(opened) == 8
+        assert len(opened) == 6
         assert verify(opened.store) == []
         job = opened.catalogue.last_job()
         assert job is not None and (job.state == "done" or not report.added)

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
 from PIL import Image
 
 from moviola.errors import InvalidValue
-from moviola.library import Catalogue
+from moviola.library import Catalogue, LibraryStore
 from moviola.library.disk.places import Copy
 from moviola.mcp import library_server, serve_http
 from moviola.mcp.tools import LONGEST_SIDE, picture
@@ -268,7 +268,7 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 4.0, 0.9, 1)], confident=True))
     result = call("search_moments", query="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of" not in structure(result)["note"]  # small stills are kept
-    monkeypatch.setattr(Library, "kept_still", lambda *_: None)
+    monkeypatch.setattr(LibraryStore, "kept_still", lambda *_: None)
     result = call("search_moments", query="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of: street (street.mp4)" in structure(result)["note"]
     assert len(pictures(result)) == 1
