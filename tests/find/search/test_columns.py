@@ -150,7 +150,7 @@ def test_a_set_is_kept_until_the_library_changes(library: Library, monkeypatch: 
     monkeypatch.setattr(type(short), "passing", lambda *_: pytest.fail("the set was not kept"))
     assert {one.video_id for one in library.search("a blue wall", top_k=100, filter=short)} == found
     monkeypatch.undo()
-    library.remove([min(found)])
+    library.indexer.remove([min(found)])
     after = library.search(QUERY, top_k=100, filter=short)
     assert {one.video_id for one in after} == found - {min(found)}
     for there, video in enumerate((min(found), *(one.video_id for one in library.videos()))):
