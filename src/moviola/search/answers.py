@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from moviola.library import read_concept
 from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import columns_of, fused, with_odds_times
 from moviola.search.name_evidence import share_of, with_names
 from moviola.search.queries import Marked, MarkedMoment, Plain, SearchQuery, Simple, Steps, Without, parts_of
@@ -51,7 +51,7 @@ def candidates(
     segments: int = SEGMENTS,
     *,
     videos: bool = True,
-) -> list[Found]:
+) -> list[Candidate]:
     """Candidate moments for a query, in no order, of ``segments`` segments for each part; with ``videos`` the
     videos that are named so, too.
 
@@ -73,7 +73,7 @@ def candidates(
     return moments + gatherer.named(shares, found) if videos else moments
 
 
-def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Found]:
+def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Candidate]:
     """Chains of a sequence.
 
     A step is searched for everywhere, and once more where other steps were found and it was not: in a large
@@ -96,14 +96,14 @@ def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) 
     return chains(lowered, query.gaps)
 
 
-def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
+def chains(steps: Sequence[Sequence[Candidate]], gaps: Sequence[float]) -> list[Candidate]:
     """The best chain for each candidate of the last step; of chains that overlap much the best.
 
     ``gaps`` are, for each step but the first, most seconds from the end of the one before to its start.
     """
     chained = [replace(first, steps=(first,)) for first in steps[0]]
     for gap, later in zip(gaps, steps[1:], strict=True):
-        by_row: dict[int, list[Found]] = defaultdict(list)
+        by_row: dict[int, list[Candidate]] = defaultdict(list)
         for chain in chained:
             by_row[chain.row].append(chain)
         longer = (_best_chain(by_row[one.row], one, gap) for one in later)
@@ -113,7 +113,7 @@ def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Foun
     return [ordered[place] for place in suppress(start, end, order, _SAME_CHAIN, video=rows).tolist()]
 
 
-def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
+def _best_chain(chains: Iterable[Candidate], later: Candidate, gap: float) -> Candidate | None:
     """A step after the best chain that it can follow; None if after none. Of equal chains the one with the
     larger sum of matching scores is better, then the one that begins first.
     """
@@ -122,7 +122,7 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
         return None
     best = max(fitting, key=lambda chain: (chain.score, chain.match, -chain.span.start))
     kinds = {one.snippet_kind for one in (best, later) if one.snippet}
-    return Found(
+    return Candidate(
         best.row,
         Span(best.span.start, max(best.span.end, later.span.end)),
         min(best.score, later.score),
@@ -144,7 +144,7 @@ def _follows(earlier: Span, later: Span, gap: float) -> bool:
 # -- marks ---------------------------------------------------------------------------------------------------
 
 
-def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
+def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Candidate]:
     if isinstance(query.query, Steps):
         return _marked_steps(gatherer, query, query.query, rows, segments)
     marks = gatherer.marks(query)
@@ -166,7 +166,7 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
 
 def _marked_steps(
     gatherer: EvidenceGatherer, query: Marked, steps: Steps, rows: Rows, segments: int
-) -> list[Found]:
+) -> list[Candidate]:
     """Chains of a sequence whose right marks are marks on each of its steps."""
     videos = gatherer.store.catalogue.videos_named({one.video_id for one in query.right})
     right: list[list[MarkedMoment]] = [[] for _ in steps.steps]
@@ -203,7 +203,7 @@ def _with_right(step: Simple | Without, right: tuple[MarkedMoment, ...]) -> Simp
     return Marked(step, right)
 
 
-def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]:
+def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Candidate]:
     """The moments marked right, and all of the concept, within the filter; their scores are set later.
 
     What shows several things is marked by their mean, which may be nearer to other moments of its video.
@@ -214,7 +214,7 @@ def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]
         marked += map(MarkedMoment.parse, taught.moments)
     videos = store.catalogue.videos_named({one.video_id for one in marked})
     return gatherer.there(
-        Found(video.row, Span(one.start, min(one.end, video.duration)), 0.0, "visual")
+        Candidate(video.row, Span(one.start, min(one.end, video.duration)), 0.0, "visual")
         for one in marked
         if (video := videos.get(one.video_id))
         and one.start < video.duration
@@ -224,8 +224,8 @@ def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]
 
 
 def _rescored(
-    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, has_text: bool
-) -> list[Found]:
+    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Candidate], *, has_text: bool
+) -> list[Candidate]:
     """Moments rescored by marks; those without frames stay as they are."""
     vectors, shown = gatherer.likeness(found)
     before = np.array([found[place].score for place in shown.tolist()])
@@ -241,12 +241,12 @@ def _rescored(
 # -- exclusions --------------------------------------------------------------------------------------------
 
 
-def _without(gatherer: EvidenceGatherer, query: Without, found: list[Found]) -> list[Found]:
+def _without(gatherer: EvidenceGatherer, query: Without, found: list[Candidate]) -> list[Candidate]:
     """Candidates with scores lowered by all exclusions of a query."""
     return reduce(partial(_discounted, gatherer), query.excluded, found) if found else []
 
 
-def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Simple) -> list[Found]:
+def _discounted(gatherer: EvidenceGatherer, found: Sequence[Candidate], excluded: Simple) -> list[Candidate]:
     """Candidates with scores lowered by an exclusion."""
     if isinstance(excluded, Marked):
         return _without_marked(gatherer, found, excluded)
@@ -263,7 +263,9 @@ def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Si
     return [with_odds_times(one, float(factor)) for one, factor in zip(found, factors, strict=True)]
 
 
-def _without_marked(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Marked) -> list[Found]:
+def _without_marked(
+    gatherer: EvidenceGatherer, found: Sequence[Candidate], excluded: Marked
+) -> list[Candidate]:
     """The same for an excluded concept: a match of score q multiplies the odds by (1 - q)^2."""
     marks, lowered = gatherer.marks(excluded), list(found)
     vectors, shown = gatherer.likeness(found)
@@ -277,7 +279,7 @@ def _without_marked(gatherer: EvidenceGatherer, found: Sequence[Found], excluded
 
 
 def _seen_factors(
-    gatherer: EvidenceGatherer, retrieval: Retrieval, excluded: Simple, found: Sequence[Found]
+    gatherer: EvidenceGatherer, retrieval: Retrieval, excluded: Simple, found: Sequence[Candidate]
 ) -> NDArray[np.float64]:
     keys = gatherer.view.features.keys
     rows = np.array([one.row for one in found])

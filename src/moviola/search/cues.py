@@ -26,7 +26,7 @@ from moviola.library import LibraryStore, VideoRow, View, terms_in, terms_of
 from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, pairs_of, unframed
 from moviola.retrieval.segments import segment_ids, unpack_ids
 from moviola.retrieval.spellings import umlauts_of, words_in
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import fused
 from moviola.search.meaning import EXACT, Meaning
 from moviola.search.name_evidence import BY_NAME
@@ -92,7 +92,7 @@ class _Words:
 class Said:
     """Moments by speech and text for one query, in no order, and words of it that no cue holds."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[Candidate] = field(default_factory=list)
     unknown: tuple[str, ...] = ()
 
 
@@ -131,7 +131,7 @@ class CueSearch:
         by_meaning: dict[Place, float] = {}
         if meaning is not None and vector is not None:
             by_meaning = self._by_meaning(view, vector, meaning, rows, meant)
-        by_kind: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
+        by_kind: dict[CueKind, list[Candidate]] = {kind: [] for kind in CUE_KINDS}
         places = {place for place in (*by_words, *by_meaning) if place[0] in view.videos}
         for row, own in groupby(sorted(places), key=lambda place: place[0]):
             if rows is not None and row not in rows:
@@ -246,7 +246,7 @@ def _meant(score: float, cue: Cue, meaning: Meaning | None) -> float:
 
 def _joined(
     row: int, matches: Sequence[_Match], video: VideoRow, words: _Words, *, alone: bool = False
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Matching cues of one kind in one video as moments; ``alone``: each by itself."""
     there = [match for match in matches if match.cue.start < video.duration]  # a file may run past the end
     runs = [[match] for match in there] if alone else _runs(there)
@@ -260,7 +260,7 @@ def _joined(
         best = max(group, key=lambda match: (len(match.held), match.bm25, match.meant))
         kind, held = best.cue.kind, set().union(*(match.held for match in group))
         why = Reason(_REASONS[kind], score, tuple(sorted(held)))
-        yield Found(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
+        yield Candidate(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
 
 
 def _runs(matches: Sequence[_Match]) -> list[list[_Match]]:

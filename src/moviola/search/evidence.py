@@ -37,7 +37,7 @@ from moviola.search.chosen import Chosen
 from moviola.search.cues import CueSearch, Said
 from moviola.search.encoding import NOTHING, EncodedText, encoded_texts
 from moviola.search.filters import Filter
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import fused
 from moviola.search.meaning import Meaning
 from moviola.search.name_evidence import Shares, named, shares_in
@@ -98,7 +98,7 @@ class EvidenceGatherer:
     encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
     _composed: dict[Simple, tuple[QueryFeatures, Calibration]] = field(init=False, default_factory=dict)
     _hits: dict[tuple[Simple, Rows, int], Hits] = field(init=False, default_factory=dict)
-    _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(init=False, default_factory=dict)
+    _seen: dict[tuple[Simple, Rows, int], list[Candidate]] = field(init=False, default_factory=dict)
     _said: dict[tuple[Text, Rows], Said] = field(init=False, default_factory=dict)
 
     # -- texts, encoded once -------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class EvidenceGatherer:
             hits = retrieval.hits(features, within=self.chosen.scope(rows, self.filter), segments=segments)
             self._hits.update(((thing, rows, segments), hits.of(place)) for place, thing in enumerate(group))
 
-    def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
+    def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Candidate]:
         """Moments by pictures, best first; duplicates are still there."""
         key, retrieval = (thing, rows, segments), self.stages(thing)
         if key not in self._seen:
@@ -175,15 +175,15 @@ class EvidenceGatherer:
             self._seen[key] = self._found(moments, _kind(thing))
         return self._seen[key]
 
-    def _found(self, moments: Moments, kind: ReasonKind, query: int = 0) -> list[Found]:
+    def _found(self, moments: Moments, kind: ReasonKind, query: int = 0) -> list[Candidate]:
         own, keys = moments.rows(query), self.view.features.keys
         columns = (keys[moments.video], moments.start, moments.end, moments.score, moments.match)
         return [
-            Found(row, Span(start, end), score, "visual", match=match, why=(Reason(kind, score),))
+            Candidate(row, Span(start, end), score, "visual", match=match, why=(Reason(kind, score),))
             for row, start, end, score, match in zip(*(c[own].tolist() for c in columns), strict=True)
         ]
 
-    def said(self, thing: Simple, rows: Rows) -> list[Found]:
+    def said(self, thing: Simple, rows: Rows) -> list[Candidate]:
         """Moments by speech or text, wherever in their videos; terms at the same time support each other."""
         if not self.kinds:
             return []
@@ -225,7 +225,7 @@ class EvidenceGatherer:
             inside = self.view.videos.keys() if rows is None else self.view.videos.keys() & rows
             return shares_in(tables, texts, inside)
 
-    def named(self, shares: Shares, moments: Sequence[Found]) -> list[Found]:
+    def named(self, shares: Shares, moments: Sequence[Candidate]) -> list[Candidate]:
         """The videos whose names or descriptions match, as much of each as the filter allows, by
         :meth:`shares`, beside the moments of the same answer.
         """
@@ -253,14 +253,14 @@ class EvidenceGatherer:
         for one in moments:
             video = self.store.catalogue.video(one.video_id)
             span = Span(one.start, one.end).within(one.video_id, video.duration)
-            found.append(Found(video.row, span, 0.0, "visual"))
+            found.append(Candidate(video.row, span, 0.0, "visual"))
         rows, shown = self.likeness(found)
         if len(shown) < len(found):
             missing = moments[min(set(range(len(found))) - set(shown.tolist()))]
             raise LibraryError(f"{missing}: this library has no frames of it; index it again")
         return rows
 
-    def likeness(self, found: Sequence[Found]) -> tuple[Floats, NDArray[np.int64]]:
+    def likeness(self, found: Sequence[Candidate]) -> tuple[Floats, NDArray[np.int64]]:
         """Features by which moments are compared with each other.
 
         Returns:
@@ -274,7 +274,7 @@ class EvidenceGatherer:
             shown.append(place)
         return np.array(rows, np.float32).reshape(-1, dim), np.array(shown, np.int64)
 
-    def _clips_of(self, found: Iterable[Found]) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    def _clips_of(self, found: Iterable[Candidate]) -> Iterator[tuple[int, tuple[int, int, int]]]:
         """Place of each moment with frames, with place of its video, first clip, and one after the last."""
         features = self.view.features
         for place, one in enumerate(found):
@@ -284,7 +284,7 @@ class EvidenceGatherer:
                 stop = min(max(int(features.clips_from(one.span.end)), first + 1), count)
                 yield place, (video, first, stop)
 
-    def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Found]:
+    def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Candidate]:
         """Moments similar to right marks, whatever the text of the query; their scores are set later."""
         retrieval, probes = self.vectors, marks.probes(_PROBES)
         if retrieval is None or not len(retrieval.index) or not len(probes):
@@ -300,7 +300,7 @@ class EvidenceGatherer:
         moments = retrieval.moments(queries, retrieval.merged(hits), scored=False, distinct=False)
         return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
 
-    def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
+    def text_scores(self, thing: Simple, found: Sequence[Candidate]) -> NDArray[np.float64]:
         """(n,) float64, how well a part matches the best two frames of each moment, in [0, 1]."""
         retrieval, scores, shown = self.stages(thing), np.zeros(len(found)), list[int]()
         if retrieval is not None and found:
@@ -313,7 +313,7 @@ class EvidenceGatherer:
 
     # -- where ---------------------------------------------------------------------------------------------
 
-    def there(self, found: Iterable[Found]) -> list[Found]:
+    def there(self, found: Iterable[Candidate]) -> list[Candidate]:
         """Moments in the part of their videos that the filter allows."""
         if self.filter.where == (None, None):
             return list(found)

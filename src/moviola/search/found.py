@@ -11,11 +11,11 @@ from moviola.search.notes import Note
 from moviola.search.queries import SearchQuery
 from moviola.types import Band, CopiedMoment, CueKind, Moment, Reason, Span, band_of
 
-__all__ = ["Found", "SearchResult", "still_there", "whereabouts"]
+__all__ = ["Candidate", "SearchResult", "still_there", "whereabouts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Candidate:
     """A moment before ranking.
 
     Attributes:
@@ -39,7 +39,7 @@ class Found:
     source: str
     snippet: str = ""
     match: float = 0.0
-    steps: tuple[Found, ...] = ()
+    steps: tuple[Candidate, ...] = ()
     snippet_kind: CueKind | Literal[""] = ""
     why: tuple[Reason, ...] = ()
     folded: tuple[Span, ...] = ()

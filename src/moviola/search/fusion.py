@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moviola.library.near_copies import KnownCopies
 from moviola.retrieval.refiners import SAME_MOMENT
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.options import SearchOptions
 from moviola.temporal import fold
 from moviola.types import CopiedMoment, Moment, Span
@@ -22,7 +22,7 @@ MOST = 1 - 1e-12
 """Upper limit of a score before its odds are computed."""
 
 
-def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
+def fused(shown: Sequence[Candidate], said: Sequence[Candidate]) -> list[Candidate]:
     """Moments of two kinds of evidence, those that overlap joined.
 
     Each moment of ``said`` joins the best moment of ``shown`` that it overlaps; moments of one list are never
@@ -54,7 +54,7 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
     return moments
 
 
-def with_odds_times(found: Found, factor: float) -> Found:
+def with_odds_times(found: Candidate, factor: float) -> Candidate:
     """A moment with its odds p / (1 - p) multiplied; rounding never reverses the direction."""
     score = found.score if factor >= 1 else min(found.score, MOST)
     moved = score * factor / (1 - score + score * factor)
@@ -62,14 +62,14 @@ def with_odds_times(found: Found, factor: float) -> Found:
 
 
 def columns_of(
-    found: Sequence[Found],
+    found: Sequence[Candidate],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Start and end in seconds, falling numbers, and rows of the videos, of moments that are best first."""
     spans = np.array([(one.span.start, one.span.end) for one in found], np.float64).reshape(-1, 2)
     return *spans.T, -np.arange(len(found)), np.array([one.row for one in found], np.int64)
 
 
-def folded(found: Sequence[Found]) -> list[Found]:
+def folded(found: Sequence[Candidate]) -> list[Candidate]:
     """Of moments, best first, that overlap much in one video or contain one another, the best, in order.
 
     It keeps the spans of the others. Duplicates come from several proposals, from cuts at the same shots, or
@@ -91,9 +91,11 @@ def folded(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def without_copies(found: Sequence[Found], video_ids: Mapping[int, str], known: KnownCopies) -> list[Found]:
+def without_copies(
+    found: Sequence[Candidate], video_ids: Mapping[int, str], known: KnownCopies
+) -> list[Candidate]:
     """Moments, best first, of which those that show the same in several videos are folded into the best."""
-    kept: list[Found] = []
+    kept: list[Candidate] = []
     places: dict[int, list[int]] = defaultdict(list)
     for moment in found:
         same = [
@@ -114,7 +116,7 @@ def without_copies(found: Sequence[Found], video_ids: Mapping[int, str], known: 
 
 
 def ranked(
-    found: Sequence[Found],
+    found: Sequence[Candidate],
     video_ids: Mapping[int, str],
     options: SearchOptions,
     known: KnownCopies | None = None,

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from moviola.library import NameTable, every_stem, stems_of
 from moviola.retrieval.phrases import unframed
 from moviola.retrieval.spellings import forms_of, umlauts_of, words_in
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import with_odds_times
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
@@ -125,7 +125,7 @@ def share_of(reasons: Sequence[Reason]) -> float:
     return max((reason.score for reason in reasons), default=0.0)
 
 
-def with_names(found: Sequence[Found], shares: Shares) -> list[Found]:
+def with_names(found: Sequence[Candidate], shares: Shares) -> list[Candidate]:
     """Moments with what speaks for their videos as a whole added."""
     added = []
     for one in found:
@@ -138,8 +138,8 @@ def with_names(found: Sequence[Found], shares: Shares) -> list[Found]:
 
 
 def named(
-    shares: Shares, moments: Sequence[Found], stretch: Callable[[int], tuple[float, float]]
-) -> list[Found]:
+    shares: Shares, moments: Sequence[Candidate], stretch: Callable[[int], tuple[float, float]]
+) -> list[Candidate]:
     """The videos whose names or descriptions match, as one result each, the best first.
 
     Args:
@@ -157,5 +157,5 @@ def named(
         if start < end:
             score = 1 - (1 - BY_NAME * share) * (1 - share * seen[-row])
             why = shares[-row]
-            results.append(Found(-row, Span(start, end), score, "named", match=seen[-row], why=why))
+            results.append(Candidate(-row, Span(start, end), score, "named", match=seen[-row], why=why))
     return results

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from moviola.library import VideoRow
 from moviola.retrieval.refiners.curve import cosines, query_vector, smoothed
 from moviola.search.evidence import EvidenceGatherer
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import MOST
 from moviola.search.queries import Marked, Plain, SearchQuery, Simple, Steps, Without
 from moviola.types import Span
@@ -73,7 +73,7 @@ class _Curve:
     def _marked(self, query: Marked) -> Floats:
         before = None if query.query is None else self.scores(query.query)
         bounds = (np.arange(len(self._times) + 1) * self._seconds).tolist()
-        clips = [Found(self._video.row, Span(*own), 0.0, "visual") for own in pairwise(bounds)]
+        clips = [Candidate(self._video.row, Span(*own), 0.0, "visual") for own in pairwise(bounds)]
         vectors, shown = self._gatherer.likeness(clips)
         if not len(shown):
             return np.zeros(len(clips)) if before is None else before

@@ -28,7 +28,7 @@ from moviola.search.answers import candidates
 from moviola.search.chosen import Chosen
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
-from moviola.search.found import Found, SearchResult
+from moviola.search.found import Candidate, SearchResult
 from moviola.search.fusion import ranked
 from moviola.search.meaning import Meaning
 from moviola.search.notes import Note
@@ -180,7 +180,7 @@ class Searcher:
             moments = ranked(found, names, options, self._copies())
             return SearchResult(moments, confident=any(one.band == "strong" for one in found))
 
-    def _still_there(self, view: View, found: list[Found]) -> list[Found]:
+    def _still_there(self, view: View, found: list[Candidate]) -> list[Candidate]:
         """Moments without those of videos that were taken out meanwhile: they lack shots or cues."""
         catalogue = self._store.catalogue
         if not found or catalogue.generation == view.generation:

@@ -12,7 +12,7 @@ from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker, ali
 from moviola.library.near_copies import COPIES_FILE, find_near_copies, known_copies, without_fingerprint
 from moviola.media import write_video
 from moviola.search import Library
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import without_copies
 from moviola.types import CopiedMoment, Span
 
@@ -118,10 +118,10 @@ def test_a_library_knows_its_copies(library: Library) -> None:
         compared: list[int] = []
         assert find_near_copies(lib.store, lambda done, _: compared.append(done)) == [found]
         assert compared == []  # only what is new is looked at
-        moments = [Found(one, Span(5, 7), 0.9, "visual"), Found(other, Span(1, 3), 0.8, "visual")]
+        moments = [Candidate(one, Span(5, 7), 0.9, "visual"), Candidate(other, Span(1, 3), 0.8, "visual")]
         (shown,) = without_copies(moments, {one: "film", other: "clip"}, known)
         assert shown.copies == (CopiedMoment("clip", 1, 3),)
-        apart = [moments[0], Found(other, Span(4, 6), 0.8, "visual")]
+        apart = [moments[0], Candidate(other, Span(4, 6), 0.8, "visual")]
         assert without_copies(apart, {one: "film", other: "clip"}, known) == apart
         lib.indexer.remove(["clip"])
         assert find_near_copies(lib.store) == []

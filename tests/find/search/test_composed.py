@@ -28,7 +28,7 @@ from moviola.search import (
     answers,
 )
 from moviola.search.answers import chains
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import with_odds_times
 from moviola.types import Moment, Span
 
@@ -153,12 +153,12 @@ def test_an_exclusion_compares_all_that_a_step_found(
 
     def candidates(
         gatherer: Any, query: SearchQuery, rows: Any, segments: int = 1, **how: bool
-    ) -> list[Found]:
+    ) -> list[Candidate]:
         found = everywhere(gatherer, query, rows, segments, **how)
         away = rows is None and query in (RED, GREEN.without(Text("snow")))  # as in a library of thousands
         return [one for one in found if (one.row % 2 == 0) == (query is RED)] if away else found
 
-    def factors(gatherer: Any, retrieval: Any, excluded: Any, found: list[Found]) -> Any:
+    def factors(gatherer: Any, retrieval: Any, excluded: Any, found: list[Candidate]) -> Any:
         judged.append({one.row for one in found})
         return np.ones(len(found))
 
@@ -178,13 +178,13 @@ def test_what_is_said_may_be_a_step(library: Library) -> None:
 
 spans = st.tuples(st.integers(0, 40), st.integers(1, 10)).map(lambda p: Span(float(p[0]), float(p[0] + p[1])))
 candidates = st.lists(
-    st.builds(Found, st.integers(1, 2), spans, st.floats(0.01, 1), st.just("visual")), max_size=6
+    st.builds(Candidate, st.integers(1, 2), spans, st.floats(0.01, 1), st.just("visual")), max_size=6
 )
 
 
 @given(candidates, candidates, st.sampled_from([0.0, 5.0, math.inf]))
-def test_chains_against_all_pairs(first: list[Found], second: list[Found], gap: float) -> None:
-    def follows(a: Found, b: Found) -> bool:
+def test_chains_against_all_pairs(first: list[Candidate], second: list[Candidate], gap: float) -> None:
+    def follows(a: Candidate, b: Candidate) -> bool:
         apart = (
             a.span.end <= (b.span.start + b.span.end) / 2 and (a.span.start + a.span.end) / 2 <= b.span.start
         )
@@ -205,8 +205,10 @@ def test_chains_against_all_pairs(first: list[Found], second: list[Found], gap: 
 
 
 def test_of_chains_that_overlap_the_one_with_more_matches_stays() -> None:
-    opens = Found(1, Span(0, 2), 0.9, "visual")
-    weak, close = (Found(1, Span(3, end), 0.9, "visual", match=match) for end, match in ((5, 0.1), (6, 0.3)))
+    opens = Candidate(1, Span(0, 2), 0.9, "visual")
+    weak, close = (
+        Candidate(1, Span(3, end), 0.9, "visual", match=match) for end, match in ((5, 0.1), (6, 0.3))
+    )
     (chain,) = chains([[opens], [weak, close]], [60.0])
     assert chain.steps == (opens, close)
     assert chains([[], []], [60.0]) == []
@@ -214,10 +216,10 @@ def test_of_chains_that_overlap_the_one_with_more_matches_stays() -> None:
 
 def test_a_chain_says_what_its_words_are() -> None:
     said, written = (
-        Found(1, Span(start, start + 2), 0.9, kind, "words", snippet_kind=kind)
+        Candidate(1, Span(start, start + 2), 0.9, kind, "words", snippet_kind=kind)
         for start, kind in ((0, "subtitle"), (9, "text"))
     )
-    seen = Found(1, Span(3, 5), 0.9, "visual")
+    seen = Candidate(1, Span(3, 5), 0.9, "visual")
     (two,) = chains([[said], [seen]], [60.0])
     (three,) = chains([[said], [seen], [written]], [60.0, 60.0])
     assert (two.snippet_kind, three.snippet_kind) == ("subtitle", "")
@@ -278,7 +280,7 @@ def test_what_is_said_can_be_excluded(library: Library) -> None:
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_factors_of_odds(score: float, factor: float, other: float) -> None:
-    found = Found(1, Span(0, 1), score, "visual")
+    found = Candidate(1, Span(0, 1), score, "visual")
     once = with_odds_times(found, factor)
     assert 0 <= once.score <= score
     assert with_odds_times(found, 1.0).score == pytest.approx(score, abs=1e-9)
@@ -299,7 +301,9 @@ def test_filters_hold_for_every_kind(library: Library) -> None:
 
 
 def test_of_equal_chains_the_one_that_begins_first_stays() -> None:
-    early, late, after = (Found(1, Span(start, start + 2), 0.9, "visual", match=0.5) for start in (0, 3, 6))
+    early, late, after = (
+        Candidate(1, Span(start, start + 2), 0.9, "visual", match=0.5) for start in (0, 3, 6)
+    )
     for first in ([early, late], [late, early]):
         (chain,) = chains([first, [after]], [60.0])
         assert chain.steps == (early, after)
@@ -318,6 +322,6 @@ def test_what_is_usual_of_an_exclusion_is_the_median_between_0_and_1(
     retrieval = gatherer.stages(RED)
     assert retrieval is not None
     monkeypatch.setattr(Cosines, "standing", lambda *_: np.array(standing))
-    found = [Found(int(row), Span(0, 4), 0.5, "visual") for row in gatherer.view.features.keys]
+    found = [Candidate(int(row), Span(0, 4), 0.5, "visual") for row in gatherer.view.features.keys]
     factors = answers._seen_factors(gatherer, retrieval, RED, found)
     assert factors == pytest.approx(np.exp(-np.array(above)))

@@ -32,7 +32,7 @@ from moviola.search import (
 )
 from moviola.search import cues as cue_search
 from moviola.search.evidence import EvidenceGatherer
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.options import OptionChanges
 from moviola.types import Cue, Query, Span
 
@@ -186,7 +186,7 @@ def test_duplicates_do_not_count_among_the_moments_that_pass_a_filter(
 ) -> None:
     row = library.catalogue.video("film0").row
     spans = [Span(0, 4), Span(0, 4.5), Span(8, 12), Span(16, 20)]
-    found = [Found(row, span, 0.5, "visual") for span in spans]
+    found = [Candidate(row, span, 0.5, "visual") for span in spans]
     monkeypatch.setattr(searcher, "SEGMENTS", 2)
     monkeypatch.setattr(searcher, "candidates", lambda gatherer, query, rows, segments: found[:segments])
     options = SearchOptions(top_k=2, by="visual", filter=Filter(moment_length=(1.0, None)))
@@ -389,8 +389,8 @@ def test_moments_beyond_the_most_of_a_video_do_not_count_among_those_that_pass_a
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (library.catalogue.video(video).row for video in ("film0", "film1"))
-    found = [Found(first, Span(at, at + 2), 0.9, "visual") for at in (0, 4, 8)]
-    found.append(Found(second, Span(0, 2), 0.5, "visual"))
+    found = [Candidate(first, Span(at, at + 2), 0.9, "visual") for at in (0, 4, 8)]
+    found.append(Candidate(second, Span(0, 2), 0.5, "visual"))
     monkeypatch.setattr(searcher, "SEGMENTS", 2)
     monkeypatch.setattr(searcher, "candidates", lambda gatherer, query, rows, segments: found[:segments])
     options = SearchOptions(top_k=2, per_video=1, by="visual", filter=Filter(moment_length=(1.0, None)))

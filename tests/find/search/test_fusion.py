@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.fusion import fused, without_copies
 from moviola.types import Span
 
 
-def found(row: int, start: float, end: float, score: float, source: str = "visual") -> Found:
-    return Found(row, Span(start, end), score, source, "words" if source == "subtitle" else "")
+def found(row: int, start: float, end: float, score: float, source: str = "visual") -> Candidate:
+    return Candidate(row, Span(start, end), score, source, "words" if source == "subtitle" else "")
 
 
 def test_evidence_for_the_same_moment_adds_up() -> None:
@@ -48,12 +48,12 @@ def test_evidence_of_one_kind_keeps_its_name() -> None:
 
 
 def test_words_of_two_kinds_support_each_other() -> None:
-    written = Found(1, Span(0, 10), 0.6, "text", "THE HARBOUR", snippet_kind="text")
-    spoken = Found(1, Span(4, 6), 0.8, "speech", "the harbour", snippet_kind="speech")
+    written = Candidate(1, Span(0, 10), 0.6, "text", "THE HARBOUR", snippet_kind="text")
+    spoken = Candidate(1, Span(4, 6), 0.8, "speech", "the harbour", snippet_kind="speech")
     (both,) = fused([written], [spoken])
     assert (both.source, both.snippet, both.snippet_kind) == ("both", "the harbour", "speech")
     assert both.span == Span(4, 6) and both.score == pytest.approx(0.92)
-    (seen,) = fused([Found(1, Span(3, 9), 0.95, "visual", match=2.0)], [both])
+    (seen,) = fused([Candidate(1, Span(3, 9), 0.95, "visual", match=2.0)], [both])
     assert (seen.span, seen.snippet, seen.snippet_kind, seen.match) == (
         Span(3, 9),
         "the harbour",
@@ -75,8 +75,8 @@ class Copies:
 @pytest.mark.parametrize("rows", [(3, 9), (9, 3)])
 def test_a_copy_of_two_moments_is_folded_into_the_better_one(rows: tuple[int, int]) -> None:
     """In an order of sets, it was folded into that of row 9."""
-    found = [Found(rows[0], Span(8, 18), 0.9, "visual"), Found(rows[1], Span(0, 10), 0.8, "visual")]
-    found.append(Found(1, Span(4, 14), 0.7, "visual"))
+    found = [Candidate(rows[0], Span(8, 18), 0.9, "visual"), Candidate(rows[1], Span(0, 10), 0.8, "visual")]
+    found.append(Candidate(1, Span(4, 14), 0.7, "visual"))
     names = {row: f"v{row}" for row in (1, 3, 9)}
     kept = without_copies(found, names, Copies())  # type: ignore[arg-type]
     assert [[copy.video_id for copy in one.copies] for one in kept] == [["v1"], []]

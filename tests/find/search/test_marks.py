@@ -28,7 +28,7 @@ from moviola.search import (
 )
 from moviola.search.asked import query_from_json, query_to_json
 from moviola.search.evidence import EvidenceGatherer
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.queries import as_query
 from moviola.search.relevance_curve import score_curve
 from moviola.types import Moment, Query, Span
@@ -202,14 +202,14 @@ def test_each_clip_of_a_curve_is_compared_by_itself(
     gatherer = searcher._gatherer(replace(view, features=features), SearchOptions())
     video = replace(library.catalogue.video("film0"), duration=99.4 / rate)
 
-    def likeness(gatherer: EvidenceGatherer, found: list[Found]) -> tuple[object, object]:
+    def likeness(gatherer: EvidenceGatherer, found: list[Candidate]) -> tuple[object, object]:
         compared.extend(clips[1:] for _, clips in gatherer._clips_of(found))
         return np.empty((0, 1)), np.empty(0)
 
     monkeypatch.setattr(EvidenceGatherer, "likeness", likeness)
     score_curve(gatherer, Marked(None, (BLOCK,)), video)
     gatherer.likeness(
-        [Found(video.row, Span(clip / rate, (clip + 1) / rate), 0.0, "visual") for clip in range(100)]
+        [Candidate(video.row, Span(clip / rate, (clip + 1) / rate), 0.0, "visual") for clip in range(100)]
     )
     assert compared == [(clip, clip + 1) for clip in range(100)] * 2
 
@@ -408,7 +408,7 @@ def test_a_text_is_compared_with_two_frames_of_a_moment(library: Library) -> Non
     vector = retrieval.cosines.in_space(gatherer.features(RED)).vectors[0]
     best = cosines(retrieval.features.read(place, 2, 4), vector)  # of two colours
     assert abs(best[1] - best[0]) > 1e-3
-    found = gatherer.text_scores(RED, [Found(row, Span(2, 4), 0.0, "visual")])
+    found = gatherer.text_scores(RED, [Candidate(row, Span(2, 4), 0.0, "visual")])
     assert found == pytest.approx(gatherer.scale(RED).scores(best.mean(keepdims=True)), rel=1e-6)
 
 

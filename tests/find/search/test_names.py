@@ -20,7 +20,7 @@ from moviola.library.derived import video_names
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, Text
-from moviola.search.found import Found
+from moviola.search.found import Candidate
 from moviola.search.name_evidence import with_names
 from moviola.search.options import OPTIONS
 from moviola.study.judging import library_runs
@@ -76,7 +76,7 @@ def as_reasons(shares: dict[int, float]) -> dict[int, tuple[Reason, ...]]:
 def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
     found: list[tuple[int, float]], shares: dict[int, float]
 ) -> None:
-    before = [Found(row, Span(0, 1), score, "visual") for row, score in found]
+    before = [Candidate(row, Span(0, 1), score, "visual") for row, score in found]
     for old, new in zip(before, with_names(before, as_reasons(shares)), strict=True):
         assert old.score - 1e-12 <= new.score <= 1
         assert new.score == pytest.approx(old.score) or shares[old.row] > 0
@@ -108,7 +108,7 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_name_makes_nothing_strong_that_is_not_possible(score: float, share: float) -> None:
     """Nor does it lift what the pictures speak against into the answer."""
-    (raised,) = with_names([Found(1, Span(0, 1), score, "visual")], as_reasons({1: share}))
+    (raised,) = with_names([Candidate(1, Span(0, 1), score, "visual")], as_reasons({1: share}))
     assert raised.band != "strong" or score > POSSIBLE - 1e-9
     assert raised.band == "weak" or score > 0.058
 
