@@ -57,8 +57,8 @@ def main() -> None:
 
 def measured(folder: Path, queries: int, resident: bool) -> dict[str, dict[str, float]]:
     """Milliseconds of processor time, by filter."""
-    asked = {**{name: {name: text} for name, text in FILTERS.items()}, "pattern": PATTERN, "all": FILTERS}
-    filters = {"": Filter(), **{name: Filter.parse(**texts) for name, texts in asked.items()}}
+    chosen = {**{name: {name: text} for name, text in FILTERS.items()}, "pattern": PATTERN, "all": FILTERS}
+    filters = {"": Filter(), **{name: Filter.parse(**texts) for name, texts in chosen.items()}}
     found: dict[str, dict[str, float]] = {}
     with Library(folder, read_only=True, resident=resident) as library:
         library.search("a first query")

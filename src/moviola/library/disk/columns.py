@@ -150,7 +150,7 @@ KINDS: dict[str, Kind] = {
     "numbers": Numbers("<f8"), "integers": Numbers("<i8"), "texts": Texts(), "tags": Texts(),
 }  # fmt: skip
 """Kinds of columns by name. Of ``"tags"`` the ids of videos are kept; what people have tagged is joined with
-them when it is asked for (:meth:`TextValues.tagged`).
+them when it is read (:meth:`TextValues.tagged`).
 """
 
 
