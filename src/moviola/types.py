@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import UnionType
 from typing import Literal, TypeVar, get_args
@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 __all__ = [
     "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "STRONG", "Band", "Box", "Capture", "CaptureSource",
-    "CopiedMoment", "Cue", "CueKind", "FrameSize", "HeldAs", "Holding", "Moment", "Query", "Reason",
-    "ReasonKind", "Saying", "Span", "Video", "Word", "band_of", "clock", "plain_seconds", "require_kind",
-    "require_kinds", "require_known", "require_positive", "several", "shown_score",
+    "CopiedMoment", "Cue", "CueForm", "CueKind", "FrameSize", "HeldAs", "Holding", "Moment", "Query",
+    "Reason", "ReasonKind", "Saying", "Span", "Video", "Word", "band_of", "clock", "plain_seconds",
+    "require_kind", "require_kinds", "require_known", "require_positive", "several", "shown_score",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text", "chapter"]
@@ -40,6 +40,9 @@ chapter of the file."""
 
 CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text", "chapter")
 """All kinds of cues."""
+
+CueForm = Literal["", "forced", "hearing impaired"]
+"""Form of a track of subtitles: all that is said, foreign lines alone, or with descriptions of sounds."""
 
 Band = Literal["strong", "possible", "weak"]
 """How likely a moment is right, by its score; :data:`BANDS` has the limits."""
@@ -221,7 +224,8 @@ class Cue:
     """Speech, or text on screen, from ``start`` to ``end`` seconds, ``end > start``.
 
     ``confidence`` is the reader's, in [0, 1], None where nothing was recognised; ``box`` is None for speech;
-    ``words`` is empty if the times of single words are unknown.
+    ``words`` is empty if the times of single words are unknown. ``language`` is a tag of BCP 47, empty where
+    it is not known, ``form`` that of the track it is from; cues are equal whatever these are.
     """
 
     start: float
@@ -231,6 +235,8 @@ class Cue:
     confidence: float | None = None
     box: Box | None = None
     words: tuple[Word, ...] = ()
+    language: str = field(default="", compare=False)
+    form: CueForm = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

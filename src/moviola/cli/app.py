@@ -51,7 +51,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "Library": {
         "list": ("library", "List the videos, refused ones with the reason."),
         "show": ("library", "Show what the library knows of one video."),
-        "transcript": ("library", "Print what is said or written in a video."),
+        "transcript": ("transcripts", "Print what is said or written in a video."),
         "cut": ("export", "Cut a moment of the last answer, exact to the frame."),
         "mark": ("kept", "Mark moments as right or wrong, and search again."),
         "teach": ("kept", "Keep the marks on the last answer as a concept."),

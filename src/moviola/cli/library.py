@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,15 +25,15 @@ from moviola.cli.app import (
     some,
 )
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
-from moviola.errors import MissingDependency, MissingModel, NotFound, counted
+from moviola.cli.transcripts import VideoArgument, tracks_of
+from moviola.errors import MissingDependency, MissingModel, counted
 from moviola.types import CUE_KINDS, clock
+from moviola.words import base_language, language_title
 
 if TYPE_CHECKING:
     from moviola.search import Library
 
 library_group = command_group("library", "Settings, models, index and folders of a library.")
-
-VideoArgument = Annotated[str, Argument(help="The video's id, as `moviola list` prints it.")]
 
 
 @app.command("list")
@@ -93,6 +94,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             "recording": [*lib.recordings[video_id].video_ids] if video_id in lib.recordings else [],
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
+            "languages": {title: len(own) for title, own in tracks_of(cues).items()},
             "readers": {
                 kind: f"{one.reader} {one.revision}" + (f", heard {one.language}" if one.language else "")
                 for kind, one in readings.items()
@@ -130,47 +132,6 @@ def _lines(values: dict[str, object], width: int) -> Iterator[str]:
 
 
 @app.command()
-def transcript(
-    video: VideoArgument,
-    kind: Annotated[
-        Literal["said", "subtitles", "speech", "text", "chapters"],
-        Option(
-            help="said (subtitles and recognised speech), one of these two, text in pictures, or chapters."
-        ),
-    ] = "said",
-    out: Annotated[Path | None, Option("--out", "-o", help="Subtitle file: .srt, .vtt or .ass.")] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
-    json: JsonOption = False,
-) -> None:
-    """Print what is said or written in a video, or write it as a subtitle file.
-
-    Example: `moviola transcript interview --out interview.srt`
-
-    From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
-    """
-    from moviola.media import lead_of, write_subtitles
-    from moviola.search import KINDS
-
-    with reading(library) as lib:
-        if out is not None:
-            lib.store.require_outside(out)
-        row = lib.catalogue.video(video)
-        cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
-        file = lib.store.file_of(video)
-    cues.sort(key=lambda cue: (cue.start, cue.end))
-    if not cues:
-        none = f"{video}: no cues of the kind {kind!r}; `moviola show` counts those of each kind"
-        if out is not None:
-            raise NotFound(f"{none}. {out} was not written")
-        note(none)
-    if out is not None:
-        lead = lead_of(file) if file else 0.0  # players count from the file's beginning
-        write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])
-    lines = [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in cues]
-    show(json, cues, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))
-
-
-@app.command()
 def remove(
     videos: Annotated[list[str], Argument(help="Ids, as `moviola list` prints them.")],
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -203,9 +164,34 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             **asdict(lib.settings), "index": lib.settings.shown_index, "videos": len(lib),
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
             "repeats": lib.catalogue.repeats(), "cues": lib.catalogue.cue_counts(),
-            "recordings": len(set(lib.recordings.values())), "likeness": _likeness(lib),
+            "recordings": len(set(lib.recordings.values())), "lines in": _lines_by_language(lib),
+            "likeness": _likeness(lib), "reads": _reads(lib),
         }  # fmt: skip
     show(json, about, *_lines(about, 17))
+
+
+def _lines_by_language(library: Library) -> dict[str, int]:
+    """Number of cues by language, the most first."""
+    counts: Counter[str] = Counter()
+    for tracks in library.catalogue.tracks().values():
+        for track in tracks:
+            counts[language_title(base_language(track.language))] += track.cues
+    return dict(counts.most_common())
+
+
+def _reads(library: Library) -> str:
+    """Which languages the encoders read; words of lines and names are compared in all."""
+    from moviola.encoders.contract import KnowsLanguages
+
+    said = []
+    encoders = library.store.encoders
+    for what, role in (("pictures", "visual"), ("lines by meaning", "sentences")):
+        with suppress(MissingModel, MissingDependency):
+            encoder = getattr(encoders, role)
+            if encoder is not None:
+                tags = encoder.languages if isinstance(encoder, KnowsLanguages) else ()
+                said.append(f"{what} in {', '.join(map(language_title, tags)) or 'many languages'}")
+    return "; ".join([*said, "words in every language"])
 
 
 def _likeness(library: Library) -> str:
@@ -360,6 +346,34 @@ def move(
     with writing(library) as lib:
         moved = lib.indexer.move(old, new, check=not force)
     show(json, {"moved": moved}, f"{library}: {counted(moved, 'file')} now in {new}")
+
+
+@library_group.command()
+def language(
+    video: VideoArgument,
+    language: Annotated[str, Argument(help="The right language: de, or German.")],
+    before: Annotated[
+        str | None,
+        Option("--instead-of", help="The one that is wrong, where there are several; und: unknown."),
+    ] = None,
+    kind: Annotated[
+        Literal["subtitle", "speech", "text"],
+        Option(help="Subtitles, recognised speech or text in pictures."),
+    ] = "subtitle",
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Correct the language of what is said or written in a video; later readings keep it.
+
+    Example: `moviola library language interview de --instead-of nl`
+
+    From Python: `moviola.library.say_language`.
+    """
+    from moviola.library import say_language
+
+    with writing(library) as lib:
+        changed = say_language(lib.store, video, language, before, kind)
+    show(json, {"cues": changed}, f"{video}: {counted(changed, 'cue')} in {language}")
 
 
 @library_group.command()

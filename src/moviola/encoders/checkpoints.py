@@ -19,8 +19,8 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "hub_snapshot", "looks_like_hub_id",
-    "packaged_revision", "read_json",
+    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "hub_snapshot", "languages_of_card",
+    "looks_like_hub_id", "packaged_revision", "read_json",
 ]  # fmt: skip
 
 DEMO = "demo"
@@ -137,3 +137,19 @@ def fingerprint(folder: Path) -> str:
                 file.seek(block * (size - _BLOCK) // 63)
                 digest.update(file.read(_BLOCK))
     return digest.hexdigest()
+
+
+_CARD_LANGUAGES = re.compile(
+    r"^language:[ ]*(?P<one>[\w-]+)?[ ]*\n(?P<several>(?:[ ]*-[ ]*[\w'\"-]+[ ]*\n)*)", re.M
+)
+
+
+def languages_of_card(card: Path) -> list[str]:
+    """The languages that the head of a model card names; none where it is missing, or has no head."""
+    try:
+        text = card.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return []
+    head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
+    found = _CARD_LANGUAGES.search(f"{head}\n")
+    return [] if found is None else re.findall(r"[\w-]+", found["one"] or found["several"].replace("- ", " "))

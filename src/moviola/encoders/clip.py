@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders import towers
-from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
+from moviola.encoders.checkpoints import (
+    CONSE,
+    DEMO,
+    DEMO_FOLDER,
+    Checkpoint,
+    find_checkpoint,
+    languages_of_card,
+)
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, siglip_frames, text_states
@@ -104,6 +111,9 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
+# SigLIP has 32,000 tokens for English, 250,000 or more for many languages.
+_MANY_TOKENS = 100_000
+
 CLIP_LINE = 0.28
 """Cosine of a text with a frame at even odds, of a CLIP whose checkpoint does not state it: chosen so that
 few frames reach it that show something else. LAION kept pairs of a cosine of .28 (CLIP ViT-B/32) or more.
@@ -151,6 +161,18 @@ class ClipEncoder(CheckpointEncoder):
                 f"{checkpoint.folder}: config.json is for {trained_for} pixels, preprocessor_config.json for "
                 f"{self.frame_size.width}x{self.frame_size.height}; correct the one that is wrong"
             )
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """As of :class:`~moviola.encoders.contract.KnowsLanguages`: as its ``moviola.json`` or its model card
+        states it; else English where it has as few tokens as CLIP, which many languages do not fit into.
+        """
+        folder = self._checkpoint.folder
+        stated = self._checkpoint.json("moviola.json").get("languages") or languages_of_card(
+            folder / "README.md"
+        )
+        few = int(self._text_config.get("vocab_size", 0)) < _MANY_TOKENS
+        return tuple(map(str, stated)) or (("en",) if few else ())
 
     def __repr__(self) -> str:
         return f"ClipEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"

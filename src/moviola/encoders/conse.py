@@ -200,6 +200,11 @@ class ConseEncoder(OnDevice):
             known |= dict(zip(own, reader.encode_text(own), strict=True))
         return np.array([known[text] for text in texts], np.float32).reshape(-1, self.dim)
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """As of :class:`~moviola.encoders.contract.KnowsLanguages`."""
+        return self.sentences.languages if self.foreign is None else ()
+
     def knows(self, text: str) -> bool:
         """As of :class:`~moviola.encoders.contract.TextJudge`."""
         return self.reader_of(text).sentences.knows(text)

@@ -200,6 +200,15 @@ class Polyglot(FrameTextEncoder, Protocol):
         """The way in which a text is read, and its words with it."""
 
 
+@runtime_checkable
+class KnowsLanguages(Protocol):
+    """An encoder that states which languages it was trained on."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of ISO 639, or tags of BCP 47; empty where that is not known."""
+
+
 def picture_dim(encoder: FrameTextEncoder) -> int:
     """Length of an encoder's vectors for comparing pictures with each other; 0 where it has none."""
     return encoder.picture_dim if isinstance(encoder, PictureEncoder) else 0

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from moviola.devices import require_torch
 from moviola.encoders.chain import read_chain
-from moviola.encoders.checkpoints import Checkpoint, read_json
+from moviola.encoders.checkpoints import Checkpoint, languages_of_card, read_json
 from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
@@ -48,9 +47,6 @@ _READ = 0.6
 # Words of a text that is too short to show its language.
 _FEW_WORDS = 3
 # Languages in the head of a model card: one, or a list.
-_CARD_LANGUAGES = re.compile(
-    r"^language:[ ]*(?P<one>[\w-]+)?[ ]*\n(?P<several>(?:[ ]*-[ ]*[\w'\"-]+[ ]*\n)*)", re.M
-)
 
 _BERT_DEFAULTS: dict[str, Any] = {
     "hidden_act": "gelu",
@@ -157,7 +153,7 @@ class SentenceEncoder(CheckpointEncoder):
         """
         stated = self._own.get("languages")
         if stated is None:
-            stated = _languages_of_card(self._checkpoint.folder / "README.md")
+            stated = languages_of_card(self._checkpoint.folder / "README.md")
         if not (isinstance(stated, list) and all(isinstance(one, str) for one in stated)):
             raise DataError(
                 f"{self._checkpoint.folder / 'moviola.json'}: languages is {stated!r:.100}; give a list of "
@@ -274,14 +270,3 @@ class SentenceEncoder(CheckpointEncoder):
         where = (self.device, self.precision)
         model = load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where)
         return lambda ids, real: model(input_ids=ids, attention_mask=real.long()).last_hidden_state
-
-
-def _languages_of_card(card: Path) -> list[str]:
-    """The languages that the head of a model card names; none where it is missing, or has no head."""
-    try:
-        text = card.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return []
-    head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
-    found = _CARD_LANGUAGES.search(f"{head}\n")
-    return [] if found is None else re.findall(r"[\w-]+", found["one"] or found["several"].replace("- ", " "))

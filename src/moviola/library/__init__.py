@@ -13,16 +13,15 @@ from moviola.library.derived.video_names import (
     NameTable,
     VideoNames,
     descriptions_in,
-    every_stem,
     names_in,
-    stems_of,
+    stems_in,
 )
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.accounts import Account
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.disk.columns import Facts
-from moviola.library.disk.cue_words import terms_in, terms_of
+from moviola.library.disk.cue_words import CueTrack
 from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.protected_paths import require_no_library, require_outside
 from moviola.library.disk.removed import RemovedVideo
@@ -30,6 +29,7 @@ from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
+from moviola.library.ingest.said_languages import say_language
 from moviola.library.kept.concepts import (
     Concept,
     concept_name,
@@ -42,12 +42,12 @@ from moviola.library.library_source import LibrarySource, export_features, open_
 from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
-    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress",
+    "Account", "Catalogue", "Concept", "Copy", "CueRow", "CueTrack", "Facts", "Indexer", "IngestProgress",
     "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
-    "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow",
-    "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
-    "descriptions_in", "ends_with_compaction", "every_stem", "export_features", "forget_concept",
-    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept",
-    "recordings_of", "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in",
-    "terms_of", "there", "unrelated_of", "verify",
+    "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames",
+    "VideoRow", "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
+    "descriptions_in", "ends_with_compaction", "export_features", "forget_concept", "keep_concept",
+    "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of",
+    "repair", "require_no_library", "require_outside", "say_language", "stems_in", "taken_of", "there",
+    "unrelated_of", "verify",
 ]  # fmt: skip

@@ -66,6 +66,7 @@ class Said(StretchOfTime):
 
     text: str
     kind: CueKind
+    language: str = Field("", description="A tag of BCP 47; empty where it is not known.")
 
 
 class Stills(StretchOfTime):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +28,13 @@ _LINE = round(_TEXT * _LEADING)
 _SUBSTITUTES = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
 _SYSTEM_FONTS = (
     "NotoSans-Regular.ttf", "DejaVuSans.ttf", "LiberationSans-Regular.ttf", "NotoSansCJK-Regular.ttc",
-    "Arial Unicode.ttf", "Arial.ttf", "arial.ttf", "msyh.ttc",
+    *(f"NotoSans{script}-Regular.ttf" for script in (
+        "Arabic", "Hebrew", "Devanagari", "Bengali", "Tamil", "Telugu", "Thai", "Lao", "Khmer", "Myanmar",
+        "Georgian", "Armenian", "Ethiopic",
+    )),
+    "DroidSansFallbackFull.ttf", "wqy-zenhei.ttc", "Arial Unicode.ttf", "Arial.ttf", "arial.ttf",
+    "segoeui.ttf", "msyh.ttc", "meiryo.ttc", "malgun.ttf", "Nirmala.ttf", "leelawui.ttf", "PingFang.ttc",
+    "AppleSDGothicNeo.ttc", "Kohinoor.ttc", "Thonburi.ttc",
 )  # fmt: skip
 _NO_GLYPH = "\U0010fffe"
 _BACKGROUND, _FRAME = (24, 25, 28), (52, 54, 60)
@@ -65,8 +73,6 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
         raise InvalidValue(f"{size}: give at least one of both")
     stills = [_still(image) for image, _ in cells]
     captions = [tuple(caption) for _, caption in cells]
-    all_text = "".join((title, *(text for caption in captions for text in caption)))
-    caption_font, title_font = _font(_TEXT, all_text), _font(_TITLE, all_text)
     columns = min(columns, len(cells))
     width = 2 * _MARGIN + columns * _CELL_WIDTH + (columns - 1) * _GAP
     rows = [
@@ -77,10 +83,11 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
     sheet = Image.new("RGB", (width, height), _BACKGROUND)
     draw = ImageDraw.Draw(sheet)
     if title:
+        title_font = _font(_TITLE, title)
         shortened = _fitted(draw, title, title_font, width - 2 * _MARGIN)
         draw.text((_MARGIN, _MARGIN - 6), shortened, _TEXT_COLOUR, title_font)
     for row in rows:
-        row.paint(sheet, draw, caption_font, top)
+        row.paint(sheet, draw, top)
         top += row.height + _GAP
     return np.asarray(sheet)
 
@@ -115,7 +122,7 @@ class _Row:
         lines = max(len(caption) for caption in self.captions)
         return self.picture_height + (_TEXT // 2 + lines * _LINE if lines else 0)
 
-    def paint(self, sheet: Image.Image, draw: ImageDraw.ImageDraw, font: Font, top: int) -> None:
+    def paint(self, sheet: Image.Image, draw: ImageDraw.ImageDraw, top: int) -> None:
         for column, (still, caption) in enumerate(zip(self.stills, self.captions, strict=True)):
             x = _MARGIN + column * (_CELL_WIDTH + _GAP)
             y = top + (self.picture_height - still.height) // 2
@@ -124,6 +131,7 @@ class _Row:
             for number, text in enumerate(caption):
                 place = (x, top + self.picture_height + _TEXT // 2 + number * _LINE)
                 colour = _FAINT_TEXT if number else _TEXT_COLOUR
+                font = _font(_TEXT, text)  # a line has one: captions may be in several scripts
                 draw.text(place, _fitted(draw, text, font, _CELL_WIDTH), colour, font)
 
 
@@ -148,22 +156,31 @@ def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str
         return text
     while text and draw.textlength(text + "…", font) > width:
         text = text[:-1]
+        while text and unicodedata.combining(line[len(text) : len(text) + 1] or " "):
+            text = text[:-1]  # a letter goes with its marks
     return text.rstrip() + "…"
 
 
+@lru_cache(maxsize=256)
 def _font(size: int, text: str) -> Font:
-    """Pillow's own font if it has all the letters, else the system's font that has most of them."""
-    candidates: list[Font] = [ImageFont.load_default(size)]
-    wanted = {letter for letter in text if letter not in _SUBSTITUTES}
+    """Pillow's own font if it has all the letters of a line, else the system's font that has most of them."""
+    best, own = ImageFont.load_default(size), _missing(ImageFont.load_default(size), text)
+    if not own:
+        return best
+    fonts = [font for name in _SYSTEM_FONTS if (font := _system_font(name, size)) is not None]
+    return min([best, *fonts], key=lambda font: _missing(font, text))
 
-    def missing(font: Font) -> int:
-        return sum(not _can_draw(font, letter) for letter in wanted)
 
-    if missing(candidates[0]):
-        for name in _SYSTEM_FONTS:
-            with suppress(OSError):
-                candidates.append(ImageFont.truetype(name, size))
-    return min(candidates, key=missing)
+def _missing(font: Font, text: str) -> int:
+    """How many letters of a text a font lacks."""
+    return sum(not _can_draw(font, letter) for letter in {*text} - _SUBSTITUTES.keys())
+
+
+@lru_cache(maxsize=128)
+def _system_font(name: str, size: int) -> Font | None:
+    with suppress(OSError):
+        return ImageFont.truetype(name, size)
+    return None
 
 
 def _can_draw(font: Font, letter: str) -> bool:

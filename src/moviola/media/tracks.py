@@ -13,10 +13,11 @@ from av.stream import Disposition
 from av.subtitles.stream import SubtitleStream
 
 from moviola.errors import InvalidValue, MediaError
+from moviola.types import CueForm
 
 __all__ = [
-    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "language_of", "read_tracks", "require_track_choice",
-    "sound_tracks", "text_streams", "track_among",
+    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "form_of", "language_of", "read_tracks",
+    "require_track_choice", "sound_tracks", "text_streams", "track_among",
 ]  # fmt: skip
 
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
@@ -79,15 +80,19 @@ def text_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
 
 
 def read_tracks(container: InputContainer) -> tuple[SubtitleStream, ...]:
-    """The tracks of text that are read as subtitles: of each language one, of foreign lines alone
-    (``forced``) only if there is no other; all without a language. First the one that players show.
+    """The tracks of text that are read as subtitles, all of them; those first that players show, in each
+    language all that is said before foreign lines alone (``forced``) and before what describes sounds, too.
     """
-    first: dict[str | int, SubtitleStream] = {}
-    for track in sorted(text_streams(container), key=_reading_rank):
-        language = language_of(track.language or "")
-        if language or not first or not track.disposition & Disposition.forced:
-            first.setdefault(language or track.index, track)
-    return tuple(first.values())
+    return tuple(sorted(text_streams(container), key=_reading_rank))
+
+
+def form_of(track: SubtitleStream) -> CueForm:
+    """The form of a track of text, by its flags and its title."""
+    title = track.metadata.get("title", "").casefold()
+    if track.disposition & Disposition.forced or "forced" in title:
+        return "forced"
+    hearing = track.disposition & Disposition.hearing_impaired or re.search(r"\b(?:sdh|cc)\b", title)
+    return "hearing impaired" if hearing else ""
 
 
 def _reading_rank(track: SubtitleStream) -> tuple[bool, bool, bool]:
@@ -95,7 +100,7 @@ def _reading_rank(track: SubtitleStream) -> tuple[bool, bool, bool]:
     or with commentary.
     """
     flags = track.disposition
-    return bool(flags & Disposition.forced), not flags & Disposition.default, bool(flags & _ASIDE)
+    return form_of(track) == "forced", not flags & Disposition.default, bool(flags & _ASIDE)
 
 
 def chosen_track(

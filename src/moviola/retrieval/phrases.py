@@ -1,12 +1,9 @@
-"""Phrases of a text, for encoders that know what words stand for better than what sentences mean; and scripts
-without spaces between words.
+"""Phrases of a text, for encoders that know what words stand for better than what sentences mean.
 
 ConSE compares a query with a mixture of the names of classes. A sentence may be close to some class by its
 structure, or by one word of many. If each of its words, and each pair of neighbouring words, is judged by
 itself (:meth:`moviola.retrieval.Background.of_phrases`), a picture has to fit them all. `docs/scores.md` has
 the measurements.
-
-In Thai, Lao, Burmese, Khmer, Japanese and Chinese pairs of neighbouring letters stand in for words.
 """
 
 from __future__ import annotations
@@ -16,14 +13,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 __all__ = [
-    "FIRST_UNSPACED",
     "FUNCTION_WORDS",
     "content_words",
     "known_phrases",
-    "letters_of",
-    "pairs_of",
     "phrases_of",
-    "spaced",
     "unframed",
 ]  # fmt: skip
 
@@ -91,26 +84,3 @@ def known_phrases(text: str, knows: Callable[[str], bool]) -> dict[str, float]:
         return phrases
     total = sum(known.values())
     return {phrase: weight / total for phrase, weight in known.items()}
-
-
-_RUN = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
-FIRST_UNSPACED = "\u0e00"
-"""The first of their letters."""
-
-
-def spaced(text: str) -> str:
-    """The text with a blank in place of each run, which also parts the words around it."""
-    return _RUN.sub(" ", text)
-
-
-def pairs_of(text: str) -> list[str]:
-    """Distinct pairs of neighbouring letters of these scripts, in order; a letter alone is one, too."""
-    runs = _RUN.findall(text)
-    return list(dict.fromkeys(run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))))
-
-
-def letters_of(text: str) -> set[str]:
-    """The letters of these scripts in a text."""
-    return set("".join(_RUN.findall(text)))

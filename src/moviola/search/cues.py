@@ -15,23 +15,32 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import LibraryStore, VideoRow, View, terms_in, terms_of
-from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, pairs_of, unframed
+from moviola.library import LibraryStore, VideoRow, View
+from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, unframed
 from moviola.retrieval.segments import segment_ids, unpack_ids
-from moviola.retrieval.spellings import umlauts_of, words_in
 from moviola.search.found import Candidate
 from moviola.search.fusion import fused
 from moviola.search.meaning import EXACT, Meaning
 from moviola.search.name_evidence import BY_NAME
 from moviola.search.understanding import says_only_what_not
 from moviola.types import CUE_KINDS, STRONG, Cue, CueKind, Reason, ReasonKind, Span
+from moviola.words import (
+    Asked,
+    asked_of,
+    base_language,
+    fold,
+    letters_of,
+    terms_of_text,
+    words_in,
+    written_as,
+)
 
 __all__ = ["CueSearch", "Said"]
 
@@ -42,15 +51,42 @@ _PAUSE = 2.0
 _CEILING = 0.9
 # Moments below this score are ignored.
 _LEAST = 0.05
-# Each pair of letters is looked for in all cues, 100,000 in .03 s of processor time.
+# Pairs of letters that are looked for.
 _MOST_PAIRS = 32
+# What a compound of a word counts of it, where what stands beside it is no word of the library; and what a
+# query's letters count, where their pairs are not held.
+_PART, _LETTERS = 0.9, 0.5
 
 _REASONS: dict[CueKind, ReasonKind] = {
     "subtitle": "said", "speech": "said", "text": "written", "chapter": "titled"
 }  # fmt: skip
 
+_CHAPTER = CUE_KINDS.index("chapter")
+
 Place = tuple[int, int]
 """Row number of a video, and number of a cue in it."""
+
+_Among = tuple[frozenset[CueKind], frozenset[str]]
+"""Kinds and languages of cues; of no language all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a text holds of a query: words and pairs, compounds of words, the share of letters, in [0, 1]."""
+
+    whole: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
+    letters: float = 0.0
+
+    def and_of(self, other: _Held) -> _Held:
+        """What two texts hold together."""
+        whole = self.whole | other.whole
+        return _Held(whole, (self.parts | other.parts) - whole, max(self.letters, other.letters))
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        """More for what is held better."""
+        return (len(self.whole), len(self.parts), self.letters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +94,47 @@ class _Words:
     """What a query asks of cues: its words, in scripts without spaces pairs of letters.
 
     Attributes:
-        terms: of each word, see :func:`moviola.library.terms_of`.
-        pairs: of letters.
+        asked: words, pairs and letters, read in the languages of the library.
         weights: of the words and pairs that the library holds, >= 0.
         unknown: the other words.
     """
 
-    terms: Mapping[str, frozenset[str]]
-    pairs: Sequence[str]
+    asked: Asked
     weights: Mapping[str, float]
     unknown: tuple[str, ...]
 
-    def held_by(self, text: str) -> set[str]:
-        """The words and pairs that a text holds."""
-        terms = terms_in(text)
-        held = {word for word, own in self.terms.items() if own & terms}
-        return held | {pair for pair in self.pairs if pair in text}
+    def held_by(self, cue: Cue) -> _Held:
+        """What a cue holds."""
+        terms, letters = (
+            {*terms_of_text(cue.text, base_language(cue.language))},
+            {*letters_of(fold(cue.text))},
+        )
+        terms |= letters
+        units = self.asked.units
+        whole = frozenset(unit.text for unit in units if not unit.terms.isdisjoint(terms))
+        parts = frozenset(unit.text for unit in units if not unit.parts.isdisjoint(terms)) - whole
+        own = self.asked.letters
+        return _Held(whole, parts, sum(letter in letters for letter in own) / len(own) if own else 0.0)
 
-    def score(self, held: Collection[str], bm25: float) -> float:
-        """The score of cues that hold some of the words.
+    def written_in(self, cue: Cue) -> list[str]:
+        """What a cue holds, as it stands there."""
+        terms = {term for unit in self.asked.units for term in (*unit.terms, *unit.parts)}
+        language = base_language(cue.language)
+        return written_as(cue.text, language, terms) or written_as(cue.text, language, self.asked.letters)
+
+    def score(self, held: _Held, bm25: float) -> float:
+        """The score of cues that hold some of it.
 
         ``bm25`` is the best of theirs as a share of that of an average cue with all words, >= 0.
         """
-        count = len(self.terms) + len(self.pairs)
-        if len(held) == count:
+        count = len(self.asked.units)
+        if count and len(held.whole) == count:
             return EXACT + (_CEILING - EXACT) * min(bm25, 1.0)
         known = sum(self.weights.values())
-        weight = sum(self.weights.get(word, 0.0) for word in held) / known if known else 0.0
-        return STRONG * weight * len(self.weights) / count
+        weight = sum(self.weights.get(word, 0.0) for word in held.whole)
+        weight += _PART * sum(self.weights.get(word, 0.0) for word in held.parts)
+        share = weight / known * len(self.weights) / count if known else 0.0
+        return STRONG * max(share, _LETTERS * held.letters)
 
 
 @dataclass
@@ -101,7 +150,8 @@ class CueSearch:
 
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
-        self._known: tuple[int, dict[frozenset[CueKind], NDArray[np.int64]]] = -1, {}
+        self._known: tuple[int, dict[_Among, NDArray[np.int64]]] = -1, {}
+        self._languages: tuple[int, frozenset[str]] = -1, frozenset()
 
     def moments(
         self,
@@ -113,11 +163,12 @@ class CueSearch:
         rows: frozenset[int] | None,
         kinds: Collection[CueKind],
         meant: Collection[CueKind],
+        languages: Collection[str] = (),
     ) -> Said:
         """Moments whose speech or text matches a query.
 
-        Cues of one kind with short pauses between them are one moment; moments of several kinds at the same
-        time support each other.
+        Cues of one kind and one language with short pauses between them are one moment; moments of several
+        kinds or languages at the same time support each other.
 
         Args:
             view: of the library.
@@ -126,12 +177,13 @@ class CueSearch:
             meaning: what the vector's cosines are worth.
             rows: row numbers of the videos to search; None for all.
             kinds, meant: kinds of cues to search, and those of them that are also compared by meaning.
+            languages: of the cues to search; none: all.
         """
-        words, by_words = self._by_words(text, rows, kinds)
+        words, by_words = self._by_words(text, self.languages(view), rows, kinds, languages)
         by_meaning: dict[Place, float] = {}
         if meaning is not None and vector is not None:
-            by_meaning = self._by_meaning(view, vector, meaning, rows, meant)
-        by_kind: dict[CueKind, list[Candidate]] = {kind: [] for kind in CUE_KINDS}
+            by_meaning = self._by_meaning(view, vector, meaning, rows=rows, kinds=meant, languages=languages)
+        by_track: dict[tuple[int, str], list[Candidate]] = defaultdict(list)
         places = {place for place in (*by_words, *by_meaning) if place[0] in view.videos}
         for row, own in groupby(sorted(places), key=lambda place: place[0]):
             if rows is not None and row not in rows:
@@ -140,72 +192,84 @@ class CueSearch:
             # Some or all may be gone: the video was read again, or removed, this moment.
             matches = [
                 _Match(
-                    cues[number], words.held_by(cues[number].text), by_words.get((row, number), 0.0),
+                    cues[number], words.held_by(cues[number]), by_words.get((row, number), 0.0),
                     _meant(by_meaning.get((row, number), 0.0), cues[number], meaning),
                 )
                 for _, number in own
                 if number < len(cues)
             ]  # fmt: skip
-            for kind, moments in by_kind.items():
-                same = [match for match in matches if match.cue.kind == kind]
-                moments += _joined(row, same, view.videos[row], words, alone=kind == "chapter")
-        return Said(reduce(fused, by_kind.values(), []), words.unknown)
+            tracks: dict[tuple[int, str], list[_Match]] = defaultdict(list)
+            for match in matches:
+                kind, language = CUE_KINDS.index(match.cue.kind), base_language(match.cue.language)
+                tracks[kind, language].append(match)
+            for track, same in tracks.items():
+                by_track[track] += _joined(row, same, view.videos[row], words, alone=track[0] == _CHAPTER)
+        return Said(reduce(fused, (by_track[track] for track in sorted(by_track)), []), words.unknown)
+
+    def languages(self, view: View) -> frozenset[str]:
+        """The languages of a library's cues; read once per state of it."""
+        generation, known = self._languages
+        if generation != view.generation:
+            known = frozenset(self._store.catalogue.languages())
+            self._languages = view.generation, known
+        return known
 
     def _by_words(
-        self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]
+        self,
+        text: str,
+        read_in: Collection[str],
+        rows: frozenset[int] | None,
+        kinds: Collection[CueKind],
+        languages: Collection[str],
     ) -> tuple[_Words, dict[Place, float]]:
         """The words of a query, and BM25 of cues with some of them; 1 is that of an average cue with all."""
-        catalogue, pairs = self._store.catalogue, pairs_of(text)[:_MOST_PAIRS]
+        catalogue = self._store.catalogue
         words = words_in(unframed(text))
         counted = content_words(words)
         # "no dog" is not said where a dog is.
         words = words if says_only_what_not(text) else counted
-        if pairs and FUNCTION_WORDS.issuperset(words):
-            words = []
-        terms = catalogue.terms_with(words)
-        spelt = {
-            word: catalogue.cues_with_umlauts(other, rows, kinds)
-            for word in terms
-            if (other := umlauts_of(word))
-        }
-        holding = {word: catalogue.cues_with(own) + len(spelt.get(word, ())) for word, own in terms.items()}
-        unspaced = catalogue.cues_with_any(pairs, rows, kinds)
-        holding |= {pair: sum(pair in own for _, _, own in unspaced) for pair in pairs}
+        asked = asked_of(words, text, read_in)
+        if asked.pairs and FUNCTION_WORDS.issuperset(words):
+            asked = replace(asked, words=())
+        asked = replace(
+            asked,
+            words=tuple(catalogue.with_compounds(asked.words, read_in)),
+            pairs=asked.pairs[:_MOST_PAIRS],
+        )
+        holding = {unit.text: catalogue.cues_with(unit.terms | unit.parts) for unit in asked.units}
         total = sum(catalogue.cue_counts().values())
+        pairs = {pair.text for pair in asked.pairs}
         weights = {
             # Cues may come in between two counts.
             word: max(math.log((max(total - count, 0) + 0.5) / (count + 0.5)), 1e-6)
             for word, count in holding.items()
             if count and (word in counted or word in pairs)
         }
-        found: dict[Place, float] = defaultdict(float)
-        known = [*chain(*(own for word, own in terms.items() if word in weights))]
-        for match in catalogue.match_cues(known, _CUES, rows, kinds):
-            found[match.video, match.number] += match.score
-        for word, places in spelt.items():
-            for place in places:
-                found[place] += weights.get(word, 0.0)
-        for row, number, own in unspaced:
-            found[row, number] += sum(weights[pair] for pair in pairs if pair in own)
-        best = sorted(found, key=lambda place: (-found[place], place))[:_CUES]
-        unknown = tuple(word for word in words if not holding[word])
-        wanted = _Words({word: terms_of(word) for word in words}, pairs, weights, unknown)
-        return wanted, {place: found[place] / sum(weights.values()) for place in best}
+        terms = {term for unit in asked.units if unit.text in weights for term in (*unit.terms, *unit.parts)}
+        letters = asked.letters if len(asked.letters) > 1 else ()
+        matches = catalogue.match_cues(terms, _CUES, rows, kinds, letters=letters, languages=languages)
+        unknown = tuple(word.text for word in asked.words if not holding[word.text])
+        most = sum(weights.values()) or 1.0
+        return _Words(asked, weights, unknown), {(one.video, one.number): one.score / most for one in matches}
 
     def _by_meaning(
         self,
         view: View,
         vector: NDArray[np.float32],
         meaning: Meaning,
+        *,
         rows: frozenset[int] | None,
         kinds: Collection[CueKind],
+        languages: Collection[str],
     ) -> dict[Place, float]:
         """Scores of the nearest cues by meaning, whether or not the encoder reads them."""
         if not view.cues or not kinds:
             return {}
         # Those of all ids of the index that are to be searched.
         ids = view.cues.sorted_ids()
-        allowed = ids if set(kinds) == set(CUE_KINDS) else self._of_kinds(view, ids, frozenset(kinds))
+        allowed = ids
+        if set(kinds) != set(CUE_KINDS) or languages:
+            allowed = self._among(view, ids, (frozenset(kinds), frozenset(languages)))
         if rows is not None:
             allowed = allowed[np.isin(unpack_ids(allowed)[0], list(rows))]
         only = None if len(allowed) == len(ids) else allowed
@@ -215,26 +279,37 @@ class CueSearch:
         places = np.transpose(unpack_ids(pieces[0][likely])).tolist()
         return dict(zip(map(tuple, places), scores[likely].tolist(), strict=True))
 
-    def _of_kinds(self, view: View, ids: NDArray[np.int64], kinds: frozenset[CueKind]) -> NDArray[np.int64]:
-        """Those of the ids that are cues of some kinds; read once per state of the library."""
+    def _among(self, view: View, ids: NDArray[np.int64], among: _Among) -> NDArray[np.int64]:
+        """Those of the ids that are cues of some kinds and languages; read once per state of the library."""
         generation, known = self._known
         if generation != view.generation:
             known = {}
-        if kinds not in known:
-            said = "subtitle" in kinds
-            pieces = self._store.catalogue.recognised_cues(set(CUE_KINDS) - kinds if said else kinds)
-            videos, numbers = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
-            known = known | {kinds: ids[np.isin(ids, segment_ids(videos, numbers), invert=said)]}
+        if among not in known:
+            kinds, languages = among
+            catalogue, found = self._store.catalogue, ids
+            if kinds != set(CUE_KINDS):
+                said = "subtitle" in kinds
+                others = catalogue.recognised_cues(set(CUE_KINDS) - kinds if said else kinds)
+                found = found[np.isin(found, _ids(others), invert=said)]
+            if languages:
+                found = found[np.isin(found, _ids(catalogue.cues_in(languages)))]
+            known = known | {among: found}
             self._known = view.generation, known
-        return known[kinds]
+        return known[among]
+
+
+def _ids(places: Sequence[Place]) -> NDArray[np.int64]:
+    """The ids of cues."""
+    videos, numbers = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    return segment_ids(videos, numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A cue with the words that it holds, their BM25 as a share, and its score by meaning, 0 for none."""
+    """A cue with what it holds, its BM25 as a share, and its score by meaning, 0 for none."""
 
     cue: Cue
-    held: set[str]
+    held: _Held
     bm25: float
     meant: float
 
@@ -257,9 +332,9 @@ def _joined(
         if score < _LEAST:
             continue
         span = Span(group[0].cue.start, min(max(match.cue.end for match in group), video.duration))
-        best = max(group, key=lambda match: (len(match.held), match.bm25, match.meant))
-        kind, held = best.cue.kind, set().union(*(match.held for match in group))
-        why = Reason(_REASONS[kind], score, tuple(sorted(held)))
+        best = max(group, key=lambda match: (match.held.order, match.bm25, match.meant))
+        kind, written = best.cue.kind, [word for match in group for word in words.written_in(match.cue)]
+        why = Reason(_REASONS[kind], score, tuple(sorted(set(written))))
         yield Candidate(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
 
 
@@ -283,5 +358,5 @@ def _without_lesser(group: Sequence[_Match], words: _Words) -> list[list[_Match]
 
 def _score(words: _Words, group: Sequence[_Match]) -> float:
     """The score of cues by the words that they hold together."""
-    held = set().union(*(match.held for match in group))
-    return words.score(held, max(match.bm25 for match in group)) if held else 0.0
+    held = reduce(_Held.and_of, (match.held for match in group))
+    return words.score(held, max(match.bm25 for match in group)) if any(held.order) else 0.0

@@ -199,6 +199,11 @@ class EvidenceGatherer:
             )
             return reduce(fused, by_term, [])
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages of the library, in which a query is read."""
+        return self.cues.languages(self.view)
+
     def cues_of(self, text: Text, rows: Rows) -> Said:
         """Moments by what is said or written of a text, of all kinds of cues that are searched."""
         if (text, rows) not in self._said:
@@ -206,7 +211,7 @@ class EvidenceGatherer:
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             self._said[text, rows] = self.cues.moments(
                 self.view, text.text, self._text(text).sentence, self._text(text).meaning,
-                rows=rows, kinds=self.kinds, meant=meant,
+                rows=rows, kinds=self.kinds, meant=meant, languages=self.filter.languages,
             )  # fmt: skip
         return self._said[text, rows]
 
@@ -223,7 +228,7 @@ class EvidenceGatherer:
             ]
             tables: dict[ReasonKind, NameTable] = {"named": self.names, "described": self.descriptions}
             inside = self.view.videos.keys() if rows is None else self.view.videos.keys() & rows
-            return shares_in(tables, texts, inside)
+            return shares_in(tables, texts, inside, self.languages)
 
     def named(self, shares: Shares, moments: Sequence[Candidate]) -> list[Candidate]:
         """The videos whose names or descriptions match, as much of each as the filter allows, by

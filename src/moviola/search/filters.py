@@ -17,18 +17,21 @@ from moviola.files.names import composed, folded, nearest
 from moviola.search.fields import Field, declared, fields_of
 from moviola.search.forms import (
     CHOICE,
+    LANGUAGES,
     LINES,
     PATHS,
     PLACE,
     POSITIONS,
     SECONDS,
     TIMES,
+    UNKNOWN_LANGUAGE,
     Bounds,
     Near,
     Position,
     lines_of,
 )
 from moviola.types import Span
+from moviola.words import base_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,6 +115,24 @@ def _live(wanted: str, live: NDArray[np.int64]) -> Passing:
     return passing
 
 
+def _speaking(language: str, languages: TextValues) -> Passing:
+    wanted = _tags(language)
+    spoken = [bool({_known_tag(tag), base_language(_known_tag(tag))} & wanted) for tag in languages.texts]
+    if not any(spoken):
+        raise _unknown("language", language, "has lines in it", languages.texts)
+    return languages.having(spoken)
+
+
+def _tags(language: str) -> set[str]:
+    """The tags that are meant."""
+    return {*map(_known_tag, lines_of(language))}
+
+
+def _known_tag(tag: str) -> str:
+    """A tag as cues have it: the empty one for lines whose language is not known."""
+    return "" if tag == UNKNOWN_LANGUAGE else tag
+
+
 def _long(bounds: Bounds, lengths: NDArray[np.float64]) -> Passing:
     return _within(lengths, *bounds)
 
@@ -128,7 +149,7 @@ def _lasting(bounds: Bounds, span: Span) -> bool:
 class Filter:
     """Conditions on an answer; all that are given must hold.
 
-    There may be several folders, cameras and tags, one a line: one of them is enough.
+    There may be several folders, cameras, tags and languages, one a line: one of them is enough.
 
     Raises:
         InvalidValue: bounds the wrong way round, negative or no numbers; an empty text; a value of
@@ -194,6 +215,14 @@ class Filter:
         label="Live Photos", short="Live Photos", example="without",
     )  # fmt: skip
     """``"without"`` or ``"only"``; None: films of both kinds."""
+    language: str | None = declared(
+        LANGUAGES,
+        "Lines in this language: de, or German.",
+        of=lambda facts: [tag or UNKNOWN_LANGUAGE for tag in facts.languages], kept="texts", passes=_speaking,
+        label="Language", short="language", example="de",
+    )  # fmt: skip
+    """Only videos with subtitles, speech or text in this language, and of what is said and written in them
+    only what is in it; ``und`` where the language is not known."""
     moment_length: Bounds = declared(
         SECONDS,
         "Length of the moment: 5..30.",
@@ -293,6 +322,11 @@ class Filter:
         low, high = self.where
         starts = np.zeros(len(durations)) if low is None else low.all_seconds(durations)
         return starts, durations if high is None else high.all_seconds(durations)
+
+    @property
+    def languages(self) -> set[str]:
+        """The languages of what is said and written that counts; none: all."""
+        return _tags(self.language) if self.language else set()
 
     def is_there(self, span: Span, duration: float) -> bool:
         """Whether a moment is in the allowed part of a video."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from moviola.errors import InvalidValue
 from moviola.search.times import is_integer, is_number, parse_range, parse_seconds
 from moviola.types import BANDS, Capture, plain_seconds, require_kind, several
+from moviola.words import language_named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "CHOICE",
     "FLAG",
     "INTEGER",
+    "LANGUAGES",
     "LINES",
     "NAMES",
     "PATHS",
@@ -37,6 +39,7 @@ __all__ = [
     "SCORE",
     "SECONDS",
     "TIMES",
+    "UNKNOWN_LANGUAGE",
     "Bounds",
     "Form",
     "Near",
@@ -216,8 +219,27 @@ def _path(name: str, value: Any) -> str:
     return _text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
+def _languages(name: str, value: Any) -> str:
+    found = []
+    for line in lines_of(_text(name, value)):
+        tag = UNKNOWN_LANGUAGE if line.casefold() == UNKNOWN_LANGUAGE else language_named(line)
+        if not tag:
+            raise InvalidValue(
+                f"{name} {line!r:.200}: no language; give a code or a name, such as de or German"
+            )
+        found.append(tag)
+    return "\n".join(dict.fromkeys(found))
+
+
+UNKNOWN_LANGUAGE = "und"
+"""Tag of a language that is not known."""
+
 LINES = Form("lines", _text)
 """A text; several values one a line, of which one is enough."""
+LANGUAGES = Form("languages", _languages)
+"""Tags of BCP 47, one a line; names and codes of ISO 639 become such a tag, ``und`` stands for an unknown
+language.
+"""
 PATHS = Form("paths", _path)
 """Paths or patterns, one a line; a path becomes its text."""
 

@@ -27,9 +27,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import NameTable, every_stem, stems_of
+from moviola.library import NameTable, stems_in
 from moviola.retrieval.phrases import unframed
-from moviola.retrieval.spellings import forms_of, umlauts_of, words_in
 from moviola.search.found import Candidate
 from moviola.search.fusion import with_odds_times
 from moviola.search.meaning import Meaning
@@ -37,8 +36,7 @@ from moviola.search.understanding import says_only_what_not
 from moviola.types import POSSIBLE, STRONG, Reason, ReasonKind, Span
 
 __all__ = [
-    "BY_NAME", "DESCRIBED", "Shares", "name_shares", "named", "share_of", "shares_in", "stems_of_word",
-    "with_names",
+    "BY_NAME", "DESCRIBED", "Shares", "name_shares", "named", "share_of", "shares_in", "with_names",
 ]  # fmt: skip
 
 Shares = Mapping[int, tuple[Reason, ...]]
@@ -57,21 +55,26 @@ _MOST, _LEAST_SHARE = 200, 0.02
 
 
 def name_shares(
-    names: NameTable, text: str, vector: NDArray[np.float32] | None, meaning: Meaning | None
+    names: NameTable,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    meaning: Meaning | None,
+    languages: Collection[str] = (),
 ) -> dict[int, float]:
-    """How well names of videos match a text, in (0, 1], by row number; other names do not match.
+    """How well names of videos match a text, read in English and some languages, in (0, 1], by row number;
+    other names do not match.
 
     ``vector`` (d,) is the text's unit sentence vector, of the encoder that ``meaning`` calibrates; None where
     meanings are not compared.
     """
     shares: dict[int, float] = defaultdict(float)
     # A video that is called dog is not called "no dog".
-    stems = every_stem(text) if says_only_what_not(text) else stems_of(unframed(text))
-    spelt = _spellings(stems, text)
-    weights = {stem: min(map(names.weight, spelt[stem])) for stem in sorted(spelt)}
+    only_not = says_only_what_not(text)
+    stems = stems_in(text if only_not else unframed(text), languages, every=only_not)
+    weights = {word: min(map(names.weight, own)) for word, own in stems.items()}
     total = sum(weights.values())
-    for stem, weight in weights.items():
-        rows = {row for form in spelt[stem] for row in names.videos_with(form).tolist()}
+    for word, weight in weights.items():
+        rows = {row for stem in stems[word] for row in names.videos_with(stem).tolist()}
         for row in sorted(rows) if weight > 0 else ():
             shares[row] += weight / total
     if vector is not None and meaning is not None and len(names.rows):
@@ -86,38 +89,24 @@ def shares_in(
     tables: Mapping[ReasonKind, NameTable],
     texts: Sequence[tuple[str, NDArray[np.float32] | None, Meaning | None, float]],
     rows: Container[int],
+    languages: Collection[str] = (),
 ) -> Shares:
     """What speaks for videos as a whole, by tables of names (``"named"``) and descriptions (``"described"``).
 
     ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight; ``rows``
-    are row numbers of the videos to search.
+    are row numbers of the videos to search, ``languages`` those in which texts are read besides English.
     """
     reasons: dict[int, tuple[Reason, ...]] = {}
     for kind, names in tables.items():
         shares: dict[int, float] = defaultdict(float)
         for text, vector, meaning, weight in texts:
-            for row, share in name_shares(names, text, vector, meaning).items():
+            for row, share in name_shares(names, text, vector, meaning, languages).items():
                 if row in rows:
                     shares[row] += share * weight
         counts = DESCRIBED if kind == "described" else 1.0
         for row, share in shares.items():
             reasons[row] = (*reasons.get(row, ()), Reason(kind, counts * min(1.0, share)))
     return reasons
-
-
-def _spellings(stems: Collection[str], text: str) -> dict[str, set[str]]:
-    """Stems of a text, and those of other spellings of the same word (``Koeln``, ``OBrien``)."""
-    spelt = {stem: {stem} for stem in stems}
-    for word in words_in(text):
-        alike = stems_of_word(word)
-        for stem in alike & spelt.keys():
-            spelt[stem] |= alike
-    return spelt
-
-
-def stems_of_word(word: str) -> set[str]:
-    """Stems of all spellings of a word."""
-    return {stem for form in (*forms_of(word), umlauts_of(word)) for stem in stems_of(form)}
 
 
 def share_of(reasons: Sequence[Reason]) -> float:

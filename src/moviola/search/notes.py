@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from moviola.words import language_title
+
 __all__ = ["Note", "NoteKind"]
 
-NoteKind = Literal["without", "only without", "unknown word", "no concept", "unmeasured"]
+NoteKind = Literal["without", "only without", "unknown word", "no concept", "unmeasured", "language"]
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
-line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured.
+line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
+was read in a language other than English, which encoders may not know.
 """
 
 
@@ -22,20 +25,23 @@ class Note:
     """One thing to know about an answer.
 
     Attributes:
-        about: the words that it is about: what is wanted, a word, a name, an encoder.
-        others: what is excluded, or words of the library that are spelt like an unknown one.
+        about: the words that it is about: what is wanted, a word, a name, an encoder, the tag of a language,
+            empty
+            for one that is not known.
+        others: what is excluded, words of the library that are spelt like an unknown one, or encoders that do
+            not know
+            the language.
+        remedy: a command that helps; empty without one.
     """
 
     kind: NoteKind
     about: str
     others: tuple[str, ...] = ()
+    remedy: str = ""
 
     def __str__(self) -> str:
-        if self.kind == "without":
-            excluded = " and without ".join(f"“{one}”" for one in self.others)
-            return (
-                f"read as “{self.about}” without {excluded}; in quotation marks words are taken as they are"
-            )
+        if self.kind in ("language", "without"):
+            return self._how_read()
         if self.kind == "only without":
             return (
                 f"“{self.about}” says only what is not wanted, so pictures are not searched for it; say what "
@@ -48,4 +54,19 @@ class Note:
             return f"no concept is called {self.about}; it is searched for as a word"
         return (
             f"scores of {self.about} were not measured, so how likely a moment is right is a cautious guess"
+        )
+
+    def _how_read(self) -> str:
+        if self.kind == "without":
+            excluded = " and without ".join(f"“{one}”" for one in self.others)
+            return (
+                f"read as “{self.about}” without {excluded}; in quotation marks words are taken as they are"
+            )
+        read = f"read as {language_title(self.about)}" if self.about else "not read as English"
+        if not self.others:
+            return read
+        know = "does not know it" if len(self.others) == 1 else "do not know it"
+        return (
+            f"{read}; {' and '.join(self.others)} {know}, so what is seen or meant may be missed. "
+            f"{self.remedy} adds many languages; SigLIP 2 has them, too"
         )

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from moviola.encoders import FrameTextEncoder, TextJudge
+from moviola.encoders.contract import KnowsLanguages
+from moviola.encoders.english import is_english
+from moviola.errors import installing
 from moviola.files.spelling import alike_in_spelling
+from moviola.library import stems_in
 from moviola.retrieval.phrases import FUNCTION_WORDS, unframed
-from moviola.retrieval.spellings import words_in
 from moviola.search.evidence import EvidenceGatherer, Rows
-from moviola.search.name_evidence import stems_of_word
 from moviola.search.notes import Note
 from moviola.search.queries import Marked, SearchQuery, Simple, Steps, Text, Without, parts_of, terms_of
+from moviola.words import (
+    base_language,
+    fold,
+    language_of_line,
+    pairs_of,
+    script_language,
+    terms_of_word,
+    words_in,
+)
 
 __all__ = ["notes_of"]
 
@@ -29,7 +40,55 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
             words = _unheld(gatherer, term, rows) if isinstance(term, Text) else []
             unknown |= {word: _near(gatherer, word) for word in words[:_MOST]}
     notes = [Note("unknown word", word, near) for word, near in unknown.items()]
+    notes += _of_language(gatherer, query)
     return notes + [Note("unmeasured", name) for name in _unmeasured(gatherer)]
+
+
+def _of_language(gatherer: EvidenceGatherer, query: SearchQuery) -> list[Note]:
+    """In which language a query is read, if it is not English, and which encoders in use do not know it."""
+    terms = [term for thing in _wanted(query) for term, _ in terms_of(thing)]
+    texts = [unframed(term.text) for term in terms if isinstance(term, Text)]
+    text = "\n".join(one for one in texts if words_in(one) or pairs_of(fold(one)))
+    if not text or is_english(text):
+        return []
+    language = read_as(gatherer, text)
+    if language == "en" or not (language or _is_foreign(text)):
+        return []
+    encoders = [gatherer.store.encoders.visual] if gatherer.texts is not None else []
+    sentences = gatherer.meaning.encoder if gatherer.meaning is not None and gatherer.kinds else None
+    unread = {
+        encoder.id: encoder
+        for encoder in (*encoders, sentences)
+        if isinstance(encoder, KnowsLanguages) and not _knows(encoder, language)
+    }
+    return [Note("language", language, tuple(unread), installing("languages") if unread else "")]
+
+
+def _knows(encoder: KnowsLanguages, language: str) -> bool:
+    known = {base_language(one) for one in encoder.languages}
+    return not known or base_language(language) in known
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether most words of a text are not English: one of them may be misspelt, or a name."""
+    words = words_in(text)
+    return len(words) > 1 and 2 * sum(map(is_english, words)) < len(words)
+
+
+def read_as(gatherer: EvidenceGatherer, text: str) -> str:
+    """The language in which a text is read that is not English: by its letters, by the one language of the
+    library whose lines hold its words, or as a line shows it; empty where that cannot be said.
+    """
+    own, catalogue = gatherer.languages, gatherer.store.catalogue
+    if language := script_language(text):
+        return "ja" if language == "zh" and "ja" in own and "zh" not in own else language
+    words = words_in(text)
+    holding = [
+        language
+        for language in sorted(own - {"en"})
+        if words and all(catalogue.cues_with(terms_of_word(word, language)) for word in words)
+    ]
+    return holding[0] if len(holding) == 1 else language_of_line(text)
 
 
 def _wanted(query: SearchQuery) -> tuple[Simple, ...]:
@@ -51,7 +110,8 @@ def _unheld(gatherer: EvidenceGatherer, text: Text, rows: Rows) -> list[str]:
         words = [word for word in words if word in not_said]
     if gatherer.names is not None:
         names = gatherer.names
-        words = [w for w in words if not any(len(names.videos_with(stem)) for stem in stems_of_word(w))]
+        stems = stems_in(text.text, gatherer.languages, every=True)
+        words = [w for w in words if not any(len(names.videos_with(stem)) for stem in stems.get(w, ()))]
     if gatherer.texts is not None and (encoder := gatherer.store.encoders.visual) is not None:
         words = [word for word in words if not _may_know(encoder, word)]
     return words

@@ -166,6 +166,7 @@ class AnswerNote(ResponseModel):
     kind: NoteKind = Field(examples=["unknown word"])
     about: str = Field(description="What it is about: a word, what is wanted, …", examples=["umbrela"])
     others: list[str] = Field(description="What is excluded, or words to try.", examples=[["umbrella"]])
+    remedy: str = Field(description="A command that helps; empty without one.", examples=[""])
     text: str = Field(description="In plain English.", examples=["no “umbrela” here; umbrella?"])
 
 
@@ -422,6 +423,8 @@ class SpokenCue(ResponseModel):
     end: float = Field(examples=[3.0])
     text: str = Field(examples=["The umbrella is gone."])
     kind: CueKind = Field(examples=["subtitle"])
+    language: str = Field(description="A tag of BCP 47; empty: unknown.", examples=["en"])
+    form: Literal["", "forced", "hearing impaired"] = Field(description="Of its track.", examples=[""])
 
 
 class CueList(ResponseModel):

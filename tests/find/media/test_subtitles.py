@@ -228,13 +228,14 @@ def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) 
     assert embedded_subtitles(out).cues == (Cue(1.0, 2.5, "Hello, you"),)
 
 
-def test_a_track_of_foreign_lines_alone_is_not_the_first_choice(films: Any, tmp_path: Path) -> None:
+def test_tracks_are_told_apart_and_what_two_of_them_say_is_kept_once(films: Any, tmp_path: Path) -> None:
     path, _ = films.make("forced_mkv", suffix="mkv", seconds=4)
     out = tmp_path / "text.mkv"
     with_tracks(path, out, "subrip", {"Bonjour": Disposition.forced, "Hello": 0})
-    assert embedded_subtitles(out).cues == (Cue(3.0, 4.5, "Hello"),)
-    with_tracks(path, out, "subrip", {"Bonjour": Disposition.forced})
-    assert embedded_subtitles(out).cues == (Cue(3.0, 4.5, "Bonjour"),)
+    cues = embedded_subtitles(out).cues
+    assert [(cue.text, cue.form) for cue in cues] == [("Hello", ""), ("Bonjour", "forced")]
+    with_tracks(path, out, "subrip", {"Hello": Disposition.hearing_impaired, "Hello!": 0})
+    assert [(cue.text, cue.form) for cue in embedded_subtitles(out).cues] == [("Hello!", "")], "once"
 
 
 def with_tracks(film: Path, out: Path, codec: str, lines: dict[str, int]) -> None:

@@ -35,6 +35,7 @@ from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Candidate
 from moviola.search.options import OptionChanges
 from moviola.types import Cue, Query, Span
+from moviola.words import asked_of
 
 RED, CYAN = Text("a red square"), Text("a cyan box")
 
@@ -351,8 +352,8 @@ def test_a_long_cue_lasts_while_shorter_ones_begin_and_end(library: Library) -> 
     """The pause to the next cue counts from the end of the last that ends, not of the last that began."""
     video = library.catalogue.video("film0")
     cues = [Cue(0.0, 10.0, "sea"), Cue(1.0, 2.0, "sea"), Cue(11.5, 12.0, "sea"), Cue(15.0, 16.0, "sea")]
-    words = cue_search._Words({"sea": "sea"}, (), {"sea": 1.0}, ())
-    matches = [cue_search._Match(cue, {"sea"}, 1.0, 0.0) for cue in cues]
+    words = cue_search._Words(asked_of(["sea"], "sea", ["en"]), {"sea": 1.0}, ())
+    matches = [cue_search._Match(cue, words.held_by(cue), 1.0, 0.0) for cue in cues]
     moments = cue_search._joined(video.row, matches, video, words)
     assert [m.span for m in moments] == [Span(0.0, 12.0), Span(15.0, 16.0)]
 

@@ -15,12 +15,12 @@ from moviola.encoders import MINILM, SentenceMatch, load_sentence_encoder
 from moviola.encoders.sentence_models import MINILM_FOLDER
 from moviola.encoders.sentences import SentenceEncoder
 from moviola.errors import DataError
-from moviola.library import terms_in, terms_of, unrelated_of
+from moviola.library import unrelated_of
 from moviola.library.derived.encoder_background import unrelated_cosines
-from moviola.retrieval.spellings import words_in
 from moviola.search import Library
 from moviola.search.meaning import EXACT, Meaning
 from moviola.types import STRONG
+from moviola.words import terms_of_text, terms_of_word, words_in
 
 LINES = {
     "film0": (
@@ -230,12 +230,13 @@ def test_a_word_is_compared_without_its_marks_and_endings() -> None:
     assert words_in("Größe, das größte – 一只狗 iPhone file_name मैदान!") == [
         "größe", "das", "größte", "iphone", "file", "name", "मैदान",
     ]  # fmt: skip
-    assert terms_of("grosse") & terms_of("größe") and "run" in terms_of("running")
-    assert terms_of("clés") & terms_of("cles") and terms_of("मैदान") == {"मैदान"}
+    assert terms_of_word("grosse", "de") & terms_of_word("größe", "de")
+    assert terms_of_word("running", "en") == {"run·en"} and terms_of_word("मैदान", "") == {"मैदान"}
+    assert terms_of_word("clés", "fr") & terms_of_word("cles", "fr")
     for asked, text in [
         ("dont", "I don't know"),
         ("1299000", "costs 1 299 000 now"),
         ("obrien", "Mrs. O'Brien"),
     ]:
-        assert terms_of(asked) & terms_in(text), asked
-    assert not terms_of("poet") & terms_in("a pot of tea")
+        assert terms_of_word(asked, "en") & {*terms_of_text(text, "en")}, asked
+    assert not terms_of_word("poet", "en") & {*terms_of_text("a pot of tea", "en")}

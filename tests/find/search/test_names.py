@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import LibraryError, NotFound
-from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, stems_of
+from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, stems_in
 from moviola.library.derived import video_names
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
@@ -45,6 +45,11 @@ def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
         yield library
 
 
+def stems_of(text: str) -> set[str]:
+    """The stems of all words of a text."""
+    return set().union(*stems_in(text).values())
+
+
 @pytest.mark.parametrize(
     ("text", "stems"),
     [
@@ -53,10 +58,10 @@ def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
         ("IMG_20190704_183000", {"img"}),
         ("the of and", {"the", "of", "and"}),
         ("the car", {"car"}),
-        ("Café_Übung", {"café", "übung"}),
-        (normalize("NFD", "Café_Übung"), {"café", "übung"}),
-        ("ÜBERGRÖSSE", {"übergröss"}),
-        ("Übergröße", {"übergröss"}),
+        ("Café_Übung", {"cafe", "ubung", "uebung"}),
+        (normalize("NFD", "Café_Übung"), {"cafe", "ubung", "uebung"}),
+        ("ÜBERGRÖSSE", {"ubergross", "uebergroess"}),
+        ("Übergröße", {"ubergross", "uebergroess"}),
         ("一只狗_Fahrrad自行车", {"一只", "只狗", "fahrrad", "自行", "行车"}),
         ("", set()),
     ],

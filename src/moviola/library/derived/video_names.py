@@ -13,7 +13,7 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from Stemmer import Stemmer
 
 from moviola.errors import DataError
 from moviola.features import Integers, place_in
@@ -31,18 +30,20 @@ from moviola.files.names import composed
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import Copy
 from moviola.library.disk.store import LibraryStore
-from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, letters_of, pairs_of, spaced
+from moviola.retrieval.phrases import FUNCTION_WORDS, content_words
 from moviola.retrieval.segments import normalised
 from moviola.types import Saying
+from moviola.words import fold, letters_of, pairs_of, terms_of_word
+from moviola.words.spellings import words_at
+from moviola.words.terms import word_of_term
 
 __all__ = [
-    "NameTable", "VideoNames", "descriptions_in", "every_stem", "names_in", "publish_names", "stems_of",
-    "words_of_name",
+    "NameTable", "VideoNames", "descriptions_in", "names_in", "publish_names", "stems_in", "words_of_name",
 ]  # fmt: skip
 
 # A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_NUMBER = re.compile(r"\d+")
 # A join of two words: "BottleDetection".
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -69,24 +70,36 @@ class VideoNames:
         videos: Mapping[int, VideoRow],
         copies: Iterable[Copy] = (),
         sayings: Mapping[int, Sequence[Saying]] = MappingProxyType({}),
+        languages: Collection[str] = (),
     ) -> VideoNames:
         """From the files of some videos by row number, further paths of the same videos, and their titles
-        among what their files say; folders and suffixes do not count.
+        among what their files say, read in English and some languages; folders and suffixes do not count.
         """
         paths = [(row, video.path) for row, video in videos.items()]
         paths += [(copy.video, copy.path) for copy in copies if copy.video in videos]
         titles = ((row, one.text) for row, one in _said(videos, sayings) if one.kind == "title")
-        return cls._of_texts(len(videos), [*((row, Path(path).stem) for row, path in paths), *titles])
+        return cls._of_texts(
+            len(videos), [*((row, Path(path).stem) for row, path in paths), *titles], languages
+        )
 
     @classmethod
-    def described(cls, videos: Mapping[int, VideoRow], sayings: Mapping[int, Sequence[Saying]]) -> VideoNames:
+    def described(
+        cls,
+        videos: Mapping[int, VideoRow],
+        sayings: Mapping[int, Sequence[Saying]],
+        languages: Collection[str] = (),
+    ) -> VideoNames:
         """The same of all that files say. A word of all videos weighs little, and not nothing as in names: a
         film that says so is one, however many others do.
         """
-        return cls._of_texts(len(videos), ((row, one.text) for row, one in _said(videos, sayings)), more=1)
+        return cls._of_texts(
+            len(videos), ((row, one.text) for row, one in _said(videos, sayings)), languages, more=1
+        )
 
     @classmethod
-    def _of_texts(cls, count: int, texts: Iterable[tuple[int, str]], more: int = 0) -> VideoNames:
+    def _of_texts(
+        cls, count: int, texts: Iterable[tuple[int, str]], languages: Collection[str], more: int = 0
+    ) -> VideoNames:
         """From texts with the row numbers of ``count`` videos; words are weighed as if there were
         ``more``.
         """
@@ -94,14 +107,15 @@ class VideoNames:
         holding: dict[str, set[int]] = defaultdict(set)
         for row, name in texts:
             names[row][name] = None
-            for stem in every_stem(name) | letters_of(composed(name)):
+            stems = stems_in(name, languages, every=True).values()
+            for stem in frozenset(letters_of(fold(name))).union(*stems):
                 holding[stem].add(row)
         most = max(1, count // _ONE_IN) if count > 1 else 0
         weight = {stem: math.log((count + more) / len(rows)) for stem, rows in holding.items()}
         distinctive = {}
         for row, own in names.items():
             words = (word for name in own for word in words_of_name(name))
-            rare = [word for word in words if any(len(holding[s]) <= most for s in stems_of(word))]
+            rare = [word for word in words if any(len(holding[s]) <= most for s in _stems(word, languages))]
             if rare:
                 distinctive[row] = " ".join(dict.fromkeys(rare))
         return cls(dict(holding), weight, count, distinctive)
@@ -114,32 +128,41 @@ def _said(
     return ((row, one) for row, own in sayings.items() if row in videos for one in own)
 
 
-def stems_of(text: str) -> set[str]:
-    """Stems of the words of a text, numbers and single letters left out, and function words where it has
-    others. In scripts without spaces, pairs of letters.
+def stems_in(text: str, languages: Collection[str] = (), *, every: bool = False) -> dict[str, frozenset[str]]:
+    """The words of a text with their stems in English and some languages, numbers and single letters left
+    out; also function words where it has others, but with ``every``. In scripts without spaces, pairs of
+    letters.
+
+    >>> stems_in("BottleDetection_2019"), stems_in("the Häuser", ["de"])["häuser"] >= {"haus"}
+    ({'bottle': frozenset({'bottl'}), 'detection': frozenset({'detect'})}, True)
     """
-    pairs = set(pairs_of(composed(text)))
-    return {_stem(word) for word in words_of_name(spaced(text), content=bool(pairs))} | pairs
+    pairs = dict.fromkeys(pairs_of(fold(text)))
+    words = _words(text)
+    if not every:
+        words = [word for word in words if word not in FUNCTION_WORDS] if pairs else content_words(words)
+    return {word: _stems(word, languages) for word in words} | {pair: frozenset({pair}) for pair in pairs}
 
 
-def words_of_name(name: str, *, content: bool = False) -> list[str]:
-    """The words of a name, or of a text, in lower case, without numbers and single letters; without function
-    words where it has others, or with ``content`` in any case.
+def words_of_name(name: str) -> list[str]:
+    """The words of a name in lower case, without numbers and single letters, and without function words where
+    it has others.
     """
-    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", composed(name)))]
-    return [word for word in words if word not in FUNCTION_WORDS] if content else content_words(words)
+    return content_words(_words(name))
 
 
-def every_stem(name: str) -> set[str]:
-    """The stems of all words of a name: a text may consist of function words ("no")."""
-    plain = composed(name)
-    words = _WORD.findall(_HUMP.sub(" ", spaced(plain)))
-    return {_stem(word.lower()) for word in words} | set(pairs_of(plain))
+def _words(name: str) -> list[str]:
+    parts = (_NUMBER.split(written.word) for written in words_at(_HUMP.sub(" ", composed(name))))
+    return [part for own in parts for part in own if len(part) > 1]
+
+
+def _stems(word: str, languages: Collection[str]) -> frozenset[str]:
+    stems = (terms_of_word(word, language) for language in ("en", *languages))
+    return frozenset(map(word_of_term, frozenset().union(*stems)))
 
 
 _NAMES, _DESCRIPTIONS = "names.table", "descriptions.table"
 # Of the file, and of those of earlier versions whose vectors are the same, but not all stems.
-_KIND, _EARLIER = "7", ("4", "5", "6")
+_KIND, _EARLIER = "8", ("4", "5", "6", "7")
 _COLUMNS = {
     "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
     "meanings": "<i8", "texts": "u1", "vectors": "<f4",
@@ -233,7 +256,9 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
     published = _read(store)
     if published is not None and published[1] == generation:
         return published[0]
-    names = VideoNames.of(videos, store.catalogue.copies(), store.catalogue.sayings())
+    names = VideoNames.of(
+        videos, store.catalogue.copies(), store.catalogue.sayings(), store.catalogue.languages()
+    )
     return NameTable.of(names, published[0].vector_of() if published else {})
 
 
@@ -242,7 +267,9 @@ def descriptions_in(store: LibraryStore, generation: int, videos: Mapping[int, V
     published = _read(store, _DESCRIPTIONS)
     if published is not None and published[1] == generation:
         return published[0]
-    return NameTable.of(VideoNames.described(videos, store.catalogue.sayings()), {})
+    return NameTable.of(
+        VideoNames.described(videos, store.catalogue.sayings(), store.catalogue.languages()), {}
+    )
 
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
@@ -253,9 +280,10 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     generation, published = store.catalogue.generation, _read(store)
     if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
-    videos, sayings = store.searchable(), store.catalogue.sayings()
-    _write(store, NameTable.of(VideoNames.described(videos, sayings), {}), generation, _DESCRIPTIONS)
-    names = VideoNames.of(videos, store.catalogue.copies(), sayings)
+    videos, sayings, languages = store.searchable(), store.catalogue.sayings(), store.catalogue.languages()
+    described = VideoNames.described(videos, sayings, languages)
+    _write(store, NameTable.of(described, {}), generation, _DESCRIPTIONS)
+    names = VideoNames.of(videos, store.catalogue.copies(), sayings, languages)
     vectors = published[0].vector_of() if published else {}
     texts = set(names.distinctive.values())
     if not store.catalogue.removed():
@@ -295,12 +323,6 @@ def _read(store: LibraryStore, name: str = _NAMES) -> tuple[NameTable, int] | No
 @cache
 def _number(stem: str) -> int:
     return int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=8).digest(), "little")
-
-
-@cache
-def _stem(word: str) -> str:
-    # A stemmer of its own: one may not serve two threads. "Übergröße" is "ÜBERGRÖSSE" in capitals.
-    return str(Stemmer("english").stemWord(word.casefold()))
 
 
 def _path(store: LibraryStore, name: str) -> Path:

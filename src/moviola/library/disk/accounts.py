@@ -61,6 +61,7 @@ class Accounts(Database):
         self._rows("INSERT OR IGNORE INTO accounts VALUES (?, 0, NULL, '[]', '[]')", (row,))
         values = (int(beside), json.dumps([*problems]), json.dumps([*notes]), row)
         self._rows("UPDATE accounts SET beside = ?, problems = ?, notes = ? WHERE video = ?", values)
+        self._put_all("tracks_read (video)", [(row,)])
 
     def put_holdings(self, row: int, beside: bool, holdings: Sequence[Holding]) -> None:
         """Store what the file of a video holds; ``beside`` counts where nothing is noted yet."""

@@ -22,7 +22,7 @@ from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
 from moviola.library.disk.accounts import Accounts
 from moviola.library.disk.captures import Captures
-from moviola.library.disk.cue_words import MEMBERS, CueRow, CueWords
+from moviola.library.disk.cue_words import MEMBERS, CueRow, CueTrack, CueWords
 from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.places import Places
@@ -30,7 +30,7 @@ from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
-__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
+__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "CueTrack", "Job", "Reading", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
 
@@ -117,6 +117,19 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         """All videos, refused ones included, by video id."""
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
+    def videos_as_read(self) -> list[VideoRow]:
+        """All videos; those with subtitles whose tracks were not asked for their languages as to be read
+        again.
+        """
+        read = {row for (row,) in self._rows_of("tracks_read", "SELECT video FROM tracks_read")}
+        rows = self._rows_of("cue_tracks", "SELECT DISTINCT video FROM cue_tracks WHERE kind = 'subtitle'")
+        again = {row for (row,) in rows} - read
+        return [
+            replace(video, sidecars=schema.with_encoding(schema.UNREAD, schema.encoding_of(video.sidecars)))
+            if video.row in again else video
+            for video in self.videos()
+        ]  # fmt: skip
+
     def video(self, video_id: str) -> VideoRow:
         """One video by id, which may have its accents in another form (:mod:`moviola.files.names`), or by the
         name or the path that its file or a copy has now; :class:`NotFound` offers near names.
@@ -174,13 +187,17 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
             if content == video.hash:  # these belong to the bytes
-                of_bytes = ("copies", "captures", "accounts", "facts", "checksums")
+                of_bytes = (
+                    "copies", "captures", "accounts", "facts", "checksums", "said_languages", "tracks_read",
+                )  # fmt: skip
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
         columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}
         row = self._insert_row("videos", columns | _extent_columns(video.frames, video.cues))
-        texts = [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)]
-        self._put_all("cues (text, video, number, start, stop)", texts)
+        said = {
+            (one["kind"], one["found"]): one["language"] for table, one in kept if table == "said_languages"
+        }
+        self.put_cues(row, cues, said)
         recognised = [(n, cue) for n, cue in enumerate(cues) if cue.kind != "subtitle"]
         details = [(row, number, cue.kind, _details(cue)) for number, cue in recognised]
         self._put_all("recognised (video, number, kind, details)", details)
@@ -251,14 +268,15 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
 
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
+        known = "language, form" if self.has_terms else "'', ''"
         rows = self._rows(
-            f"SELECT start, stop, text FROM cues WHERE {schema.CUES_OF} ORDER BY number", (row,)
+            f"SELECT start, stop, text, {known} FROM cues WHERE {schema.CUES_OF} ORDER BY number", (row,)
         )
         recognised = self._rows_of(
             "recognised", "SELECT number, kind, details FROM recognised WHERE video = ?", (row,)
         )
         details = {number: about for number, *about in recognised}
-        return [self._cue(*cue, *details.get(number, ())) for number, cue in enumerate(rows)]
+        return [self._cue(cue, *details.get(number, ())) for number, cue in enumerate(rows)]
 
     def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
         """Store which readers have read a video; readings of other kinds stay."""
@@ -313,13 +331,6 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         """Checksums of :func:`moviola.media.read_through` by row number, where they are known."""
         return dict(self._rows_of("checksums", "SELECT video, checksum FROM checksums"))
 
-    def cue_counts(self) -> dict[CueKind, int]:
-        """Number of cues in the library by kind."""
-        counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
-        counts |= dict(self._rows_of("recognised", "SELECT kind, count(*) FROM recognised GROUP BY kind"))
-        total = int(self._rows("SELECT count(*) FROM cues")[0][0])
-        return counts | {"subtitle": total - sum(counts.values())}
-
     def videos_with_cues(self) -> dict[CueKind, int]:
         """Number of videos that have cues of a kind, by kind."""
         counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
@@ -351,12 +362,15 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
         return Job(*rows[0]) if rows else None
 
-    def _cue(self, start: Any, stop: Any, text: Any, kind: Any = "subtitle", details: Any = None) -> Cue:
+    def _cue(self, stored: Sequence[Any], kind: Any = "subtitle", details: Any = None) -> Cue:
+        start, stop, text, language, form = stored
         try:
-            if not (all(isinstance(at, float | int) for at in (start, stop)) and isinstance(text, str)):
+            if not all(isinstance(at, float | int) for at in (start, stop)):
                 raise TypeError(start)
+            if not all(isinstance(one, str) for one in (text, language, form)):
+                raise TypeError(text)
             if details is None:
-                return Cue(start, stop, text)
+                return Cue(start, stop, text, language=language, form=form)
             if kind not in CUE_KINDS:
                 raise ValueError(kind)
             known = json.loads(details)
@@ -365,7 +379,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
             words = tuple(
                 Word(float(begun), float(ended), str(word)) for begun, ended, word in known["words"]
             )
-            return Cue(start, stop, text, kind, confidence, box, words)
+            return Cue(start, stop, text, kind, confidence, box, words, language, form)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise self._damaged(f"a cue at {start!r}") from error
 

@@ -33,14 +33,15 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What columns are made of, of one video: its row, capture data, the paths of all its files, and whether
-    it is the film of a Live Photo.
+    """What columns are made of, of one video: its row, capture data, the paths of all its files, whether it
+    is the film of a Live Photo, and the languages of its cues, tags of BCP 47, empty for an unknown one.
     """
 
     video: VideoRow
     capture: Capture
     paths: tuple[str, ...]
     live: bool = False
+    languages: tuple[str, ...] = ()
 
     @property
     def clock(self) -> Clock:
@@ -61,15 +62,17 @@ def facts_of(videos: Iterable[VideoRow], catalogue: Catalogue | None) -> list[Fa
     further: dict[int, list[str]] = defaultdict(list)
     for copy in catalogue.copies() if catalogue else ():
         further[copy.video].append(copy.path)
+    tracks = catalogue.tracks() if catalogue else {}
     return [
         Facts(
             video,
             captures.get(video.row, Capture()),
             (video.path, *further.get(video.row, ())),
             video.row in live,
+            tuple(dict.fromkeys(track.language for track in tracks.get(video.row, ()))),
         )
         for video in videos
-    ]
+    ]  # fmt: skip
 
 
 class Column(Protocol):

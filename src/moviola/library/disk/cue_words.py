@@ -1,47 +1,54 @@
-"""The words of cues, by the full-text index of the catalogue.
-
-The index knows stems of English words, and no marks on letters; an apostrophe and a comma part words.
-:func:`terms_of` and :func:`terms_in` say the same of single texts; they are the one place where a word of a
-query is compared with those of a text.
-"""
+"""The words of cues, by the full-text index of the catalogue, which holds terms (:mod:`moviola.words`)."""
 
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from Stemmer import Stemmer
-
-from moviola.files.names import folded
 from moviola.files.spelling import alike_in_spelling, most_edits
 from moviola.library.disk.database import Database
-from moviola.retrieval.phrases import FIRST_UNSPACED, spaced
-from moviola.retrieval.spellings import forms_of, words_in
-from moviola.types import CUE_KINDS, CueKind
+from moviola.library.disk.schema import ADDED, CUES, CUES_BY_VIDEO, CUES_OF
+from moviola.types import CUE_KINDS, Cue, CueForm, CueKind
+from moviola.words import (
+    AskedWord,
+    base_language,
+    each_detected,
+    fold,
+    letters_of,
+    terms_of_text,
+    terms_of_word,
+)
+from moviola.words.spellings import words_at
+from moviola.words.terms import COMPOUNDING, MARK, word_of_term
 
-__all__ = ["MEMBERS", "CueRow", "CueWords", "terms_in", "terms_of"]
+__all__ = ["COLUMNS", "MEMBERS", "CueRow", "CueTrack", "CueWords", "indexed", "tracks_counted", "with_terms"]
 
 MEMBERS = "SELECT value FROM json_each(?)"
 """Members of a JSON list given as a parameter."""
 
-# The kind of a row of ``cues``.
-_KIND = (
-    "coalesce((SELECT kind FROM recognised AS r WHERE r.video = cues.video AND r.number = cues.number), "
-    "'subtitle')"
-)
-# Maximum words that are looked for within scripts without spaces, and maximum terms of each of them.
-_MOST_WORDS, _MOST_TERMS = 32, 500
-# Cues that are read to look for an umlaut in them.
-_MOST_READ = 10_000
-# Words that are offered for an unknown one.
-_MOST_NEAR = 3
+COLUMNS = ("text", "video", "number", "start", "stop", "language", "form", "terms", "letters")
+"""The columns of a row of :func:`indexed`."""
 
-_TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)"
-_PLACES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_term_places USING fts5vocab (main, cues, instance)"
+# The kind of a row of cues.
+_KIND = (
+    "coalesce((SELECT kind FROM recognised AS r WHERE r.video = c.video AND r.number = c.number), 'subtitle')"
+)
+_COUNT_TRACKS_OF = (
+    f"INSERT INTO cue_tracks SELECT c.video, {_KIND}, c.language, c.form, count(*) FROM cues AS c"
+)
+_COUNT_TRACKS = f"{_COUNT_TRACKS_OF} GROUP BY 1, 2, 3, 4"
+_BASE = "substr(c.language, 1, instr(c.language || '-', '-') - 1)"
+# A pair of letters says more than a letter.
+_BM25 = "bm25({}, 0, 0, 0, 0, 0, 0, 0, 1.0, 0.2)"
+# Words that are offered for an unknown one, letters of the shortest word whose compounds are found, and of
+# what stands beside it, and letters between the two.
+_MOST_NEAR, _LEAST_PART, _LEAST_REST, _MOST_COMPOUNDS = 3, 4, 3, 100
+_JOINTS = ("", "s", "es", "n", "en", "er", "e")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +60,54 @@ class CueRow:
     score: float
 
 
-@lru_cache(maxsize=100_000)
-def terms_of(word: str) -> frozenset[str]:
-    """What a word is compared by: its spellings, stemmed and without marks on their letters; those with a
-    blank are of several words.
+def indexed(text: str, language: str) -> tuple[str, str]:
+    """The terms and the letters of a cue, as the index of words holds them."""
+    terms = terms_of_text(text, base_language(language))
+    return " ".join(terms), " ".join(letters_of(fold(text)))
 
-    >>> sorted(terms_of("cyclists")), sorted(terms_of("dont"))
-    (['cyclist'], ['don t', 'dont'])
+
+@dataclass(frozen=True, slots=True)
+class CueTrack:
+    """Cues of one kind, one language (a tag of BCP 47, empty: not known) and one form, and how many there
+    are.
     """
-    return frozenset(map(_term, forms_of(word)))
+
+    kind: CueKind
+    language: str
+    form: CueForm
+    cues: int
 
 
-def terms_in(text: str) -> frozenset[str]:
-    """The terms of all words of a text, and of two and three that follow each other, as spellings have it."""
-    plain = re.findall(r"[^\W_]+", _plain(folded(text)))
-    runs = (" ".join(plain[at : at + length]) for length in (2, 3) for at in range(len(plain)))
-    return frozenset().union(*map(terms_of, words_in(text)), runs)
+def with_terms(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of one video's cues, by column, which may be of an earlier format, as :data:`COLUMNS` has them."""
+    if not rows or "terms" in rows[0]:
+        return [*map(dict, rows)]
+    languages = each_detected([row["text"] for row in rows])
+    return [
+        dict(
+            zip(
+                COLUMNS,
+                (*map(row.get, COLUMNS[:5]), language, "", *indexed(row["text"], language)),
+                strict=True,
+            )
+        )
+        for row, language in zip(rows, languages, strict=True)
+    ]
 
 
-def _term(form: str) -> str:
-    if " " in form:
-        return _plain(form)
-    # A stemmer of its own: one may not serve two threads.
-    return str(Stemmer("porter").stemWord(_plain(form.replace("ß", "ss"))))
+def tracks_counted(row: int) -> tuple[str, tuple[int]]:
+    """A statement that counts the tracks of a video's cues anew, and its values."""
+    return f"{_COUNT_TRACKS_OF} WHERE c.video = ? GROUP BY 1, 2, 3, 4", (row,)
 
 
 class CueWords(Database):
     """Cues by what they say."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        super().__init__(path, read_only=read_only)
+        self._known_terms = False
+        self._made_index = threading.local()
+        self._of_compounds: tuple[object, dict[str, str]] = None, {}
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
         """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
@@ -88,47 +116,46 @@ class CueWords(Database):
 
     def match_cues(
         self,
-        words: Sequence[str],
+        terms: Collection[str],
         limit: int,
         videos: Collection[int] | None = None,
         kinds: Collection[CueKind] = CUE_KINDS,
+        *,
+        letters: Collection[str] = (),
+        languages: Collection[str] = (),
     ) -> list[CueRow]:
-        """At most ``limit`` cues of some kinds that hold any of the words (stemmed), best BM25 first;
-        ``videos`` are row numbers of those to search, None for all.
-        """
-        if not words:
-            return []
-        within, values = self._cues_within(videos, kinds)
-        statement = f"SELECT video, number, -bm25(cues) FROM cues WHERE cues MATCH ?{within}"
-        order = "ORDER BY bm25(cues), video, number LIMIT ?"
-        return [
-            CueRow(*row) for row in self._rows(f"{statement} {order}", (_expression(words), *values, limit))
-        ]
+        """At most ``limit`` cues of some kinds that hold any of the terms, or letters, best BM25 first.
 
-    def cues_with_any(
-        self,
-        pieces: Sequence[str],
-        videos: Collection[int] | None = None,
-        kinds: Collection[CueKind] = CUE_KINDS,
-    ) -> list[tuple[int, int, str]]:
-        """Video, number and text of the cues of some kinds that contain one of the pieces exactly, also
-        within a word; reads all cues.
+        ``videos`` are row numbers of those to search, None for all; ``languages`` as of :meth:`cues_in`, of
+        none all.
         """
-        if not pieces:
+        if not terms and not letters:
             return []
-        within, values = self._cues_within(videos, kinds)
-        holds = " OR ".join(["instr(text, ?)"] * len(pieces))
-        return self._rows(f"SELECT video, number, text FROM cues WHERE ({holds}){within}", (*pieces, *values))
+        index = self._word_index()
+        within, values = self._cues_within(videos, kinds, languages)
+        bm25 = _BM25.format(index)
+        # Rows have the order of videos and of their cues; what is stored of cues is read of the best alone.
+        best = (
+            f"SELECT c.rowid AS place, -{bm25} AS score FROM {index} AS c WHERE {index} MATCH ?{within} "
+            "ORDER BY score DESC, place LIMIT ?"
+        )
+        read = f"SELECT c.video, c.number, score FROM ({best}) JOIN {index} AS c ON c.rowid = place"
+        match = _expression(terms, letters)
+        found = self._rows(f"{read} ORDER BY score DESC, place", (match, *values, limit))
+        return [CueRow(*row) for row in found]
 
     def _cues_within(
-        self, videos: Collection[int] | None, kinds: Collection[CueKind]
+        self, videos: Collection[int] | None, kinds: Collection[CueKind], languages: Collection[str]
     ) -> tuple[str, list[str]]:
-        """Further conditions on a row of ``cues``, and their values."""
+        """Further conditions on a row of cues, and their values."""
         where, values = "", []
         if videos is not None:
-            where += f" AND video IN ({MEMBERS})"
+            where += f" AND c.video IN ({MEMBERS})"
             values.append(json.dumps(sorted(videos)))
-        if set(kinds) < set(CUE_KINDS):
+        if languages:
+            where += f" AND (c.language IN ({MEMBERS}) OR {_BASE} IN ({MEMBERS}))"
+            values += [json.dumps(sorted(languages))] * 2
+        if not {kind for kind, count in self.cue_counts().items() if count} <= {*kinds}:
             if self._has("recognised"):
                 where += f" AND {_KIND} IN ({MEMBERS})"
                 values.append(json.dumps([*kinds]))
@@ -136,71 +163,264 @@ class CueWords(Database):
                 where += " AND 0"
         return where, values
 
-    def cues_with(self, words: Sequence[str]) -> int:
-        """Number of cues that contain any of the words (stemmed)."""
-        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression(words),))[0][0])
+    def cue_counts(self) -> dict[CueKind, int]:
+        """Number of cues in the library by kind."""
+        counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
+        if self.has_terms:
+            return counts | dict(self._rows("SELECT kind, sum(cues) FROM cue_tracks GROUP BY kind"))
+        counts |= dict(self._rows_of("recognised", "SELECT kind, count(*) FROM recognised GROUP BY kind"))
+        total = int(self._rows("SELECT count(*) FROM cues")[0][0])
+        return counts | {"subtitle": total - sum(counts.values())}
 
-    def cues_with_umlauts(
-        self, word: str, videos: Collection[int] | None, kinds: Collection[CueKind]
-    ) -> list[tuple[int, int]]:
-        """Video and number of the cues of some kinds with a word that begins so; the full-text index knows
-        nothing of marks on letters.
-        """
-        within, values = self._cues_within(videos, kinds)
-        statement = f"SELECT video, number, text FROM cues WHERE cues MATCH ?{within} LIMIT {_MOST_READ}"
-        rows = self._rows(statement, (_expression([_plain(word)]), *values))
-        begins = re.compile(rf"\b{re.escape(word)}")
-        return [(row, number) for row, number, text in rows if begins.search(folded(text))]
+    def cues_with(self, terms: Collection[str]) -> int:
+        """Number of cues that hold any of the terms."""
+        index = self._word_index()
+        counted = f"SELECT count(*) FROM {index} WHERE {index} MATCH ?"
+        return int(self._rows(counted, (_expression(terms),))[0][0]) if terms else 0
 
-    def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """The terms of the full-text index that contain a word, by word in lower case: its spellings
-        (:func:`moviola.retrieval.spellings.forms_of`), and runs of letters in which it stands between letters
-        of a script without spaces, since the index takes the whole run for a term.
+    def cues_in(self, languages: Collection[str]) -> list[tuple[int, int]]:
+        """Video and number of the cues in some languages: tags of BCP 47, of which ``pt`` also means
+        ``pt-BR``, and the empty one means that it is not known.
         """
-        terms = {word: forms_of(word) for word in words}
-        if not words:
-            return terms
-        self._rows(_TERMS)
-        if not self._rows("SELECT 1 FROM cue_terms WHERE term >= ? LIMIT 1", (FIRST_UNSPACED,)):
-            return terms
-        stemmer = Stemmer("porter")
-        spelt = {
-            _plain(form): word for word in words[:_MOST_WORDS] for form in (word, stemmer.stemWord(word))
+        within, values = self._cues_within(None, CUE_KINDS, languages)
+        return self._rows(f"SELECT video, number FROM {self._word_index()} AS c WHERE 1{within}", values)
+
+    def languages(self) -> set[str]:
+        """The languages of the cues, without region and script."""
+        if not self._has("cue_tracks"):
+            rows = self._rows(f"SELECT DISTINCT language FROM {self._word_index()}")
+        else:
+            rows = self._rows("SELECT DISTINCT language FROM cue_tracks")
+        return {base_language(language) for (language,) in rows} - {""}
+
+    def with_compounds(self, words: Sequence[AskedWord], languages: Collection[str]) -> list[AskedWord]:
+        """Words with the terms of compounds that begin or end with one of them, in languages that write these
+        as one word. What stands beside it is a word of the library, else it is a part alone.
+        """
+        stems = {
+            (word_of_term(term), term.partition(MARK)[2]): word
+            for word in words
+            for term in word.terms
+            if len(word_of_term(term)) >= _LEAST_PART
+            and term.partition(MARK)[2] in COMPOUNDING & {*languages}
         }
-        holds = " OR ".join(["instr(term, ?)"] * len(spelt))
-        for (term,) in self._rows(f"SELECT term FROM cue_terms WHERE {holds}", [*spelt]):
-            for word in {spelt[part] for part in spaced(term).split() if part in spelt and part != term}:
-                if len(terms[word]) < _MOST_TERMS:
-                    terms[word].append(term)
-        return terms
+        if not stems:
+            return [*words]
+        whole: dict[str, set[str]] = {word.text: set(word.terms) for word in words}
+        parts: dict[str, set[str]] = {word.text: set(word.parts) for word in words}
+        for (stem, language), word in stems.items():
+            for compound in self._compounds_of(stem, language):
+                rest, term = _beside(compound, stem), f"{compound}{MARK}{language}"
+                if rest and term not in word.terms:
+                    (whole if self._is_word(rest, language) else parts)[word.text].add(term)
+        return [
+            replace(word, terms=frozenset(whole[word.text]), parts=frozenset(parts[word.text]))
+            for word in words
+        ]
+
+    def _compounds_of(self, stem: str, language: str) -> list[str]:
+        """Terms of a language that begin or end with a stem, without their language."""
+        generation = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        if self._of_compounds[0] != generation:
+            self._of_compounds = generation, {}
+        known = self._of_compounds[1]
+        if language not in known:
+            ending = f"{MARK}{language}"
+            rows = self._rows(f"SELECT term FROM {self._vocabulary()} WHERE term LIKE ?", (f"%{ending}",))
+            known[language] = "\n".join(["", *(term.removesuffix(ending) for (term,) in rows), ""])
+        return _lines_with(known[language], stem)[:_MOST_COMPOUNDS]
+
+    def _is_word(self, rest: str, language: str) -> bool:
+        """Whether a part of a compound is a word of the library, with what joins it to the other or not."""
+        forms = {rest.removesuffix(joint) for joint in _JOINTS} | {
+            rest.removeprefix(joint) for joint in _JOINTS
+        }
+        terms = [term for form in forms if len(form) >= _LEAST_REST for term in terms_of_word(form, language)]
+        return bool(self.cues_with(terms))
 
     def words_near(self, word: str) -> list[str]:
         """At most three words of the cues that are spelt like a word which none of them holds, stemmed or not
         (:func:`moviola.files.spelling.alike_in_spelling`), the nearest first, of these the most frequent.
         """
-        forms, limit = dict.fromkeys((_plain(word), _term(word))), most_edits(word)
-        self._rows(_TERMS)
-        self._rows(_PLACES)
+        stems = map(word_of_term, sorted(terms_of_word(word, "")))
+        forms, limit = list(dict.fromkeys([fold(word), *stems])), most_edits(word)
         lengths = (min(map(len, forms)) - limit, max(map(len, forms)) + limit)
-        alike = "SELECT term FROM cue_terms WHERE length(term) BETWEEN ? AND ? ORDER BY cnt DESC, term"
-        known = [term for (term,) in self._rows(alike, lengths)]
-        terms = dict.fromkeys(term for form in forms for term in alike_in_spelling(form, known))
-        return list(dict.fromkeys(filter(None, map(self._as_written, terms))))[:_MOST_NEAR]
+        alike = (
+            f"SELECT term FROM {self._vocabulary()} "
+            f"WHERE instr(term || '{MARK}', '{MARK}') - 1 BETWEEN ? AND ? ORDER BY cnt DESC, term"
+        )
+        terms: dict[str, list[str]] = {}
+        for (term,) in self._rows(alike, lengths):
+            terms.setdefault(word_of_term(term), []).append(term)
+        near = dict.fromkeys(one for form in forms for one in alike_in_spelling(form, list(terms)))
+        written = (self._as_written(term) for one in near for term in terms[one])
+        return list(dict.fromkeys(filter(None, written)))[:_MOST_NEAR]
 
     def _as_written(self, term: str) -> str:
-        """A term of the index as one of its cues has it; empty where that is gone."""
-        place = "SELECT doc FROM cue_term_places WHERE term = ? LIMIT 1"
-        texts = self._rows(f"SELECT text FROM cues WHERE rowid IN ({place})", (term,))
-        written = (word for (text,) in texts for word in words_in(str(text)))
-        return next((word for word in written if term in terms_of(word)), "")
+        """A term of the index as one of its cues has it, in lower case; empty where that is gone."""
+        index = self._word_index()
+        first = f"SELECT text, language FROM {index} WHERE {index} MATCH ? LIMIT 1"
+        for text, language in self._rows(first, (_expression([term]),)):
+            for written in words_at(text):
+                if term in terms_of_word(written.word, base_language(language)):
+                    return written.word
+        return ""
+
+    # -- the index -----------------------------------------------------------------------------------------
+
+    def _word_index(self) -> str:
+        """The table of the cues' terms: ``cues``; of a library of an earlier format, which nobody may change,
+        one of this connection, made of what the library holds now.
+        """
+        if self.has_terms:
+            return "cues"
+        made = self._made_index
+        generation = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        if getattr(made, "state", None) != (id(self._db), generation):
+            self._rows("DROP TABLE IF EXISTS temp.cue_index")
+            self._rows(f"CREATE VIRTUAL TABLE temp.{CUES.replace('cues', 'cue_index', 1)}")
+            self._put_all(f"temp.cue_index ({', '.join(COLUMNS)})", self._as_indexed())
+            made.state = id(self._db), generation
+        return "cue_index"
+
+    def _vocabulary(self) -> str:
+        index = self._word_index()
+        schema = "main" if index == "cues" else "temp"
+        self._rows(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms_of_{index} "
+            f"USING fts5vocab ({schema}, {index}, row)"
+        )
+        return f"temp.terms_of_{index}"
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether cues have a language and terms, as since format 5."""
+        # Once they have, they keep them.
+        if not self._known_terms:
+            self._known_terms = bool(
+                self._rows("SELECT 1 FROM pragma_table_info('cues') WHERE name = 'terms'")
+            )
+        return self._known_terms
+
+    def _as_indexed(self) -> list[tuple[Any, ...]]:
+        """The cues of an earlier format as rows of :data:`COLUMNS`, in languages that their texts show."""
+        noted = self._rows_of("readings", "SELECT video, kind, language FROM readings")
+        said = {(video, kind): language for video, kind, language in noted}
+        kinds = {
+            (video, number): kind
+            for video, number, kind in self._rows_of(
+                "recognised", "SELECT video, number, kind FROM recognised"
+            )
+        }
+        tracks: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
+        for row in self._rows("SELECT text, video, number, start, stop FROM cues ORDER BY video, number"):
+            tracks.setdefault((row[1], kinds.get(row[1:3], "subtitle")), []).append(row)
+        found = []
+        for (video, kind), rows in tracks.items():
+            languages = each_detected([row[0] for row in rows], said.get((video, kind), ""))
+            found += [
+                (*row, language, "", *indexed(row[0], language))
+                for row, language in zip(rows, languages, strict=True)
+            ]
+        return sorted(found, key=lambda row: row[1:3])
+
+    def make_terms(self) -> None:
+        """Give the cues of an earlier format the languages that their texts show, and terms."""
+        if self.has_terms:
+            return
+        rows = self._as_indexed()
+        with self._changing():
+            self._rows("DROP INDEX IF EXISTS cues_by_video")
+            self._rows("ALTER TABLE cues RENAME TO earlier_cues")
+            self._rows(f"CREATE VIRTUAL TABLE {CUES}")
+            self._put_all(f"cues ({', '.join(COLUMNS)})", rows)
+            self._rows("DROP TABLE earlier_cues")
+            for script in (CUES_BY_VIDEO, ADDED["cue_tracks"], ADDED["recognised"]):
+                self._rows(script)
+            self._rows(_COUNT_TRACKS)
+
+    def put_cues(self, row: int, cues: Sequence[Cue], said: Mapping[tuple[str, str], str]) -> None:
+        """Store the cues of a video, which has none, with their terms; ``said`` are languages that somebody
+        said, by kind and by the one that was found.
+        """
+        known = [replace(cue, language=said.get((cue.kind, cue.language), cue.language)) for cue in cues]
+        rows = [
+            (
+                cue.text,
+                row,
+                number,
+                cue.start,
+                cue.end,
+                cue.language,
+                cue.form,
+                *indexed(cue.text, cue.language),
+            )
+            for number, cue in enumerate(known)
+        ]
+        self._put_all(f"cues ({', '.join(COLUMNS)})", rows)
+        tracks = Counter((cue.kind, cue.language, cue.form) for cue in known)
+        counts = [(row, *track, count) for track, count in tracks.items()]
+        self._put_all("cue_tracks (video, kind, language, form, cues)", counts)
+
+    def tracks(self, videos: Collection[int] | None = None) -> dict[int, list[CueTrack]]:
+        """The tracks of cues of some videos, by row number, None for all; empty in a library of an earlier
+        format.
+        """
+        within, values = (
+            ("", []) if videos is None else (f" WHERE video IN ({MEMBERS})", [json.dumps([*videos])])
+        )
+        found: dict[int, list[CueTrack]] = {}
+        order = "ORDER BY video, kind, language, form"
+        listed = f"SELECT video, kind, language, form, cues FROM cue_tracks{within} {order}"
+        for video, *track in self._rows_of("cue_tracks", listed, values):
+            found.setdefault(video, []).append(CueTrack(*track))
+        return found
+
+    def say_language(self, row: int, kind: CueKind, before: str, language: str) -> int:
+        """Give the cues of a kind and a language of a video another one, which later readings keep; returns
+        how many there are.
+        """
+        cues = self._rows(
+            f"SELECT rowid, number, text FROM cues AS c WHERE {CUES_OF} AND language = ? AND {_KIND} = ?",
+            (row, before, kind),
+        )
+        for rowid, _, text in cues:
+            values = (language, *indexed(text, language), rowid)
+            self._rows("UPDATE cues SET language = ?, terms = ?, letters = ? WHERE rowid = ?", values)
+        moved = "UPDATE said_languages SET language = ? WHERE video = ? AND kind = ? AND language = ?"
+        self._rows(moved, (language, row, kind, before))
+        self._put_all("said_languages (video, kind, found, language)", [(row, kind, before, language)])
+        self._rows("DELETE FROM cue_tracks WHERE video = ?", (row,))
+        self._rows(*tracks_counted(row))
+        return len(cues)
+
+    def said_languages(self, row: int) -> dict[tuple[str, str], str]:
+        """Languages of a video's cues that somebody said, by kind and by the language that was found."""
+        said = "SELECT kind, found, language FROM said_languages WHERE video = ?"
+        rows = self._rows_of("said_languages", said, (row,))
+        return {(kind, found): language for kind, found, language in rows}
 
 
-def _expression(words: Sequence[str]) -> str:
-    """A full-text query for any of the words."""
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+def _lines_with(lines: str, stem: str) -> list[str]:
+    """Those of lines, each after a line feed and before one, that begin or end with a stem."""
+    found: dict[str, None] = {}
+    for wanted in (f"\n{stem}", f"{stem}\n"):
+        at = lines.find(wanted)
+        while at >= 0:
+            begin, end = lines.rfind("\n", 0, at + 1) + 1, lines.find("\n", at + 1)
+            found[lines[begin:end]] = None
+            at = lines.find(wanted, at + 1)
+    return list(found)
 
 
-def _plain(word: str) -> str:
-    """A word as full-text search spells it, without marks on its letters."""
-    letters = unicodedata.normalize("NFD", word)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+def _beside(compound: str, stem: str) -> str:
+    """What stands before or after a word in a compound; empty for what is no compound of it."""
+    rest = compound.removesuffix(stem) if compound.endswith(stem) else compound.removeprefix(stem)
+    return rest if _LEAST_REST < len(rest) < len(compound) else ""
+
+
+def _expression(terms: Iterable[str], letters: Iterable[str] = ()) -> str:
+    """A full-text query for any of the terms, or of the letters."""
+    quoted = [f'"{term}"' for term in sorted(terms)]
+    among = " OR ".join(f'"{letter}"' for letter in sorted(letters))
+    return " OR ".join([*quoted, *([f"letters : ({among})"] if among else [])])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moviola.errors import InvalidValue, NotFound
+from moviola.library.disk.cue_words import tracks_counted, with_terms
 from moviola.library.disk.database import Database
 from moviola.library.disk.places import is_below, moved_path
 from moviola.library.disk.schema import ADDED, CUES_OF
@@ -84,9 +85,11 @@ class RemovedVideos(Database):
             self._insert_row("roots", root, "IGNORE")
         new = self._insert_row("videos", video)
         for table, rows in content.items():
-            for values in rows:
+            for values in with_terms(rows) if table == "cues" else rows:
                 # A further path may be another video's by now.
                 self._insert_row(table, {**values, "video": new}, "IGNORE")
+        if "cue_tracks" not in content:
+            self._rows(*tracks_counted(new))
         self._rows("DELETE FROM copies WHERE video = ? AND path IN (SELECT path FROM videos)", (new,))
         self._rows("DELETE FROM removed WHERE row = ?", (row,))
         return new

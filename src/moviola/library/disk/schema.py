@@ -8,7 +8,7 @@ from typing import Literal
 from moviola.features import Extent
 
 __all__ = [
-    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY", "SCHEMA", "UNREAD",
+    "ADDED", "COLUMNS", "CUES", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY", "SCHEMA", "UNREAD",
     "VIDEO_TYPES", "State", "VideoRow", "encoding_of", "with_encoding",
 ]  # fmt: skip
 
@@ -57,6 +57,22 @@ CREATE TABLE IF NOT EXISTS facts (
 """,
     # A checksum of all that was read of a file; no row: of a library older than these.
     "checksums": "CREATE TABLE IF NOT EXISTS checksums (video INTEGER PRIMARY KEY, checksum TEXT NOT NULL)",
+    # Tracks of cues: how many are of a kind, a language (a tag of BCP 47, empty: unknown) and a form.
+    "cue_tracks": """
+CREATE TABLE IF NOT EXISTS cue_tracks (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL, form TEXT NOT NULL, cues INTEGER NOT
+    NULL, PRIMARY KEY (video, kind, language, form)
+) WITHOUT ROWID
+""",
+    # Videos whose subtitles were read with what files and tracks say of their language.
+    "tracks_read": "CREATE TABLE IF NOT EXISTS tracks_read (video INTEGER PRIMARY KEY)",
+    # Languages that were said by hand, by kind and by that which was read or guessed.
+    "said_languages": """
+CREATE TABLE IF NOT EXISTS said_languages (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, found TEXT NOT NULL, language TEXT NOT NULL,
+    PRIMARY KEY (video, kind, found)
+) WITHOUT ROWID
+""",
     # Whether subtitles are of files beside a video; as JSON, what its file holds, null before it was looked
     # at, and how subtitles were read.
     "accounts": """
@@ -101,6 +117,12 @@ CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
 CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
 """Condition on a row of ``cues``: that it is of a video."""
 
+CUES = """cues USING fts5 (
+    text UNINDEXED, video UNINDEXED, number UNINDEXED, start UNINDEXED, stop UNINDEXED, language UNINDEXED,
+    form UNINDEXED, terms, letters, tokenize = 'ascii', detail = 'column'
+)"""
+"""Cues, and the terms and letters of their texts (:mod:`moviola.words`), by which they are found."""
+
 SCHEMA = f"""
 {";".join([*ADDED.values(), *OF_LIBRARY.values()])};
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -127,10 +149,7 @@ CREATE TABLE IF NOT EXISTS videos (
     cue_shard INTEGER, cue_offset INTEGER, cue_count INTEGER, cue_crc INTEGER
 );
 CREATE INDEX IF NOT EXISTS videos_by_hash ON videos (hash);
-CREATE VIRTUAL TABLE IF NOT EXISTS cues USING fts5 (
-    text, video UNINDEXED, number UNINDEXED, start UNINDEXED, stop UNINDEXED,
-    tokenize = "porter unicode61 remove_diacritics 2"
-);
+CREATE VIRTUAL TABLE IF NOT EXISTS {CUES};
 CREATE TABLE IF NOT EXISTS jobs (
     job INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL, total INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,

@@ -23,7 +23,7 @@ from moviola.index import AUTO, backends_of, name_of
 
 __all__ = ["CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_SENTENCES", "SETTINGS_FILE", "Settings", "digest_of"]
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
 SETTINGS_FILE = "moviola.toml"
 DIGEST = "digest"

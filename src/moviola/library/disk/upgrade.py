@@ -8,6 +8,8 @@
 4     ``moviola.toml`` bears a digest, and the catalogue a copy of the settings. Settings of an earlier format
       are sealed only if the features that are stored are whole with them.
 5     cues of a further kind, ``"chapter"``, which a moviola before it would take for damage.
+6     cues have a language, and the index of their words holds terms by language. Languages are detected by
+      the texts; the next indexing reads subtitles again, for what names and tracks say.
 ===== ======================================================================================================
 
 Libraries of all formats can be read. The first writer copies the old settings and catalogue to
@@ -54,6 +56,7 @@ def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Setting
     _back_up(library, catalogue, backup_folder(library, settings.format_version))
     for path in damaged_in_cache(library):
         path.unlink(missing_ok=True)
+    catalogue.make_terms()
     now = replace(settings, format_version=FORMAT_VERSION)
     catalogue.note_settings(now)
     now.write(library)

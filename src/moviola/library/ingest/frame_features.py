@@ -27,11 +27,14 @@ from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
     Facts,
+    Notes,
     ShotFinder,
     SmallStills,
     embedded_subtitles,
+    in_language,
     joined,
     look_through,
+    name_beside,
     probe,
     read_facts,
     read_subtitles,
@@ -40,9 +43,11 @@ from moviola.media import (
     seconds_of_timecode,
     shrunk,
     within_film,
+    without_doubles,
 )
 from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
+from moviola.words import base_language
 
 if TYPE_CHECKING:
     from moviola.media import Fix, Marks, MediaInfo, Notice, Transition
@@ -222,8 +227,9 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
 
 
 def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> Subtitled:
-    """Subtitles of a video of ``duration`` seconds: of files beside it, which were put there on purpose, else
-    of text streams inside it; ``facts`` are those of the file, None where they are not known.
+    """Subtitles of a video of ``duration`` seconds, each in its language: of files beside it, which were put
+    there on purpose, and of text streams inside it in languages that these are not in; a line that is there
+    twice once. ``facts`` are those of the file, None where they are not known.
     """
     problems: list[str] = []
     cues: list[Cue] = []
@@ -244,20 +250,23 @@ def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> S
         begins_at = seconds_of_timecode(info.start_timecode, info.frame_rate) if info else None
         fixes += subtitles.fixes
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
-        cues += inside
+        name = name_beside(file.path, path)
+        cues += in_language(inside, name.language, name.form)
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
-    if not (beside := bool(cues)) and (facts is None or facts.has_text):
+    beside = bool(cues)
+    languages = {base_language(cue.language) for cue in cues if cue.form != "forced"}
+    if "" not in languages and (facts is None or facts.has_text):
         try:
             subtitles = embedded_subtitles(file.path, captioned=facts.captioned if facts else None)
         except MediaError as error:
             problems.append(str(error))
         else:
-            fixes += subtitles.fixes
-            cues, met = within_film(subtitles.cues, duration)
+            fixes += subtitles.fixes if not beside else ()
+            tracks, met = within_film(subtitles.cues, duration)
+            cues += [cue for cue in tracks if base_language(cue.language) not in languages]
             _sort((*subtitles.notices, *met), "", problems, notes)
     # Beside copies of a film lie copies of its subtitles.
-    once = {(cue.start, cue.end, cue.text): cue for cue in cues}
-    ordered = sorted(once.values(), key=lambda cue: (cue.start, cue.end))
+    ordered = without_doubles(cues, Notes())
     return Subtitled(ordered, tuple(problems), tuple(notes), beside, tuple(fixes))
 
 
@@ -279,9 +288,9 @@ def with_chapters(subtitles: Subtitled, facts: Facts, duration: float) -> Subtit
 
 
 def _sort(notices: Iterable[Notice], before: str, problems: list[str], notes: list[str]) -> None:
-    """Add notices to problems or notes; that rolling captions were read once is worth neither."""
+    """Add notices to problems or notes; that lines that are there twice were read once is worth neither."""
     for notice in notices:
-        if notice.loss or notice.kind != "repeated":
+        if notice.loss or notice.kind not in ("repeated", "doubled"):
             (problems if notice.loss else notes).append(f"{before}{notice}")
 
 

@@ -168,7 +168,7 @@ class Indexer:
             catalogue = self._store.catalogue
             set_zones(catalogue, zones)
             plan = make_plan(
-                [Path(source) for source in sources], catalogue.videos(), roots=catalogue.roots(),
+                [Path(source) for source in sources], catalogue.videos_as_read(), roots=catalogue.roots(),
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
                 default_excludes=default_excludes, settled=settled, links_out=links_out, suffixes=suffixes,
                 subtitle_encoding=subtitle_encoding, checksums=catalogue.checksums(),

@@ -39,6 +39,7 @@ from moviola.library.ingest.plan import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.plugins import naming_plugins
 from moviola.types import Cue, CueKind, Span
+from moviola.words import each_detected
 
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
@@ -291,6 +292,8 @@ def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listeni
 
 def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
     catalogue = store.catalogue
+    languages = each_detected([cue.text for cue in cues], reading.language)
+    cues = [replace(cue, language=cue.language or own) for cue, own in zip(cues, languages, strict=True)]
     before = catalogue.cues(video.row)
     others = [cue for cue in before if cue.kind != reading.kind]
     if not cues and len(others) == len(before):

@@ -12,11 +12,14 @@ from av.subtitles.subtitle import AssSubtitle
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.subtitles.captions import has_captions, read_captions
 from moviola.media.subtitles.repeats import without_repeats
+from moviola.media.subtitles.several import in_language, without_doubles
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
 from moviola.media.subtitles.values import Fix, Line, Notes, Subtitles, cues_of, in_order
 from moviola.media.subtitles.visible import of_commands
-from moviola.media.tracks import read_tracks, text_streams
+from moviola.media.tracks import form_of, read_tracks, text_streams
+from moviola.types import Cue
+from moviola.words import language_named
 
 __all__ = ["embedded_subtitles"]
 
@@ -25,10 +28,9 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
     Cues and notices as of :func:`~moviola.media.read_subtitles`.
 
-    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the tracks of :func:`read_tracks`,
-    each line that several have once; without such, captions inside the
-    pictures; ``captioned`` says whether there are such, None where that is not known. Errors as of
-    :func:`~moviola.media.probe`.
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: all tracks, each line that several
+    have in one language once; without such, captions inside the pictures; ``captioned`` says whether there
+    are such, None where that is not known. Errors as of :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -43,21 +45,30 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
             return _captions(path) if is_captioned and index is None else Subtitles(())
         notes = Notes()
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
+        about = {track.index: (_tag_of(track), form_of(track)) for track in chosen}
         try:
             for packet in container.demux(*chosen):
                 if isinstance(packet.stream, SubtitleStream) and packet.stream_index in found:
                     found[packet.stream_index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
         except DAMAGE as error:
             notes.add("damaged", str(error))
-    said: dict[Line, None] = {}
+    cues: list[Cue] = []
     fixes: list[Fix] = []
-    for shown in found.values():
+    for track, shown in found.items():
         lines = [one for one in shown if isinstance(one, Line)]
         parts = [one for one in shown if isinstance(one, Part)]
         heard, noted = split_telemetry(in_order([*lines, *join_parts(parts, (), notes)]), notes)
-        said |= dict.fromkeys(without_repeats(heard, notes))
+        own = cues_of(without_repeats(heard, notes))
+        cues += in_language(own, *about[track], default="en")
         fixes += noted
-    return Subtitles(cues_of(in_order(said)), notes.notices(), fixes=tuple(fixes))
+    cues = without_doubles(cues, notes)
+    return Subtitles(tuple(cues), notes.notices(), fixes=tuple(fixes))
+
+
+def _tag_of(track: SubtitleStream) -> str:
+    """The language of a track as a tag of BCP 47, empty where it has none."""
+    tags = {name.casefold(): value for name, value in track.metadata.items()}
+    return language_named(tags.get("language-ietf") or track.language or "") or ""
 
 
 def _captions(path: Path) -> Subtitles:

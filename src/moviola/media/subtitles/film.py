@@ -27,8 +27,9 @@ def within_film(
 
     Cues of broadcasting count from the programme's timecode: where all of them are after the end, and
     ``begins_at``, the film's first timecode in seconds, brings the first of them inside, they are moved by
-    it. What is still after the end is left out. More than :data:`MOST_A_SECOND` that begin in the same second
-    are joined with their neighbours, and of texts beyond :data:`MOST_LETTERS` the rest is left out.
+    it. What is still after the end is left out. More than :data:`MOST_A_SECOND` of a track that begin in the
+    same second are joined with their neighbours, and of texts beyond :data:`MOST_LETTERS` the rest is left
+    out.
     """
     notes = Notes()
     cues = sorted(cues, key=lambda cue: (cue.start, cue.end))
@@ -42,9 +43,14 @@ def within_film(
         else:
             notes.add("past the end", f"{clock(cue.start)} {cue.text[:100]}")
     found: list[Cue] = []
-    for _, together in groupby(inside, lambda cue: int(cue.start)):
+    inside.sort(key=_second_of_track)
+    for _, together in groupby(inside, _second_of_track):
         found += _readable(list(together), notes)
-    return found, notes.notices()
+    return sorted(found, key=lambda cue: (cue.start, cue.end)), notes.notices()
+
+
+def _second_of_track(cue: Cue) -> tuple[int, str, str]:
+    return int(cue.start), cue.language, cue.form
 
 
 def _readable(second: Sequence[Cue], notes: Notes) -> Iterator[Cue]:

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from moviola.files.names import folded
 from moviola.media.container import VIDEO_SUFFIXES
-from moviola.media.subtitles.languages import language_named
 from moviola.media.subtitles.reading import SUBTITLE_SUFFIXES
+from moviola.types import CueForm
+from moviola.words import language_named
 
-__all__ = ["FolderNames", "SidecarName", "sidecar_name", "sidecars"]
+__all__ = ["FolderNames", "SidecarName", "name_beside", "sidecar_name", "sidecars"]
 
 _FOLDERS = frozenset({"caption", "captions", "sub", "subs", "subtitle", "subtitles", "untertitel"})
 _FORCED, _HEARING = frozenset({"forced", "foreign"}), frozenset({"cc", "hi", "hoh", "sdh"})
@@ -58,6 +59,11 @@ class SidecarName:
     hearing_impaired: bool = False
     default: bool = False
     title: str = ""
+
+    @property
+    def form(self) -> CueForm:
+        """The form of its cues."""
+        return "forced" if self.forced else "hearing impaired" if self.hearing_impaired else ""
 
 
 def sidecar_name(rest: str) -> SidecarName | None:
@@ -193,6 +199,15 @@ class _Own:
             elif (longer := _rest(folded(whole), other, "")) is not None and sidecar_name(longer) is not None:
                 return False
         return True
+
+
+def name_beside(video: Path, path: Path) -> SidecarName:
+    """What the name of a subtitle file of a video says (:func:`sidecars`)."""
+    whole = folded(path.stem)
+    rest = _rest(whole, folded(video.stem), video.suffix.lower())
+    if rest is None:  # in a folder of subtitles, named by its language alone
+        rest = f".{whole.replace('_', '.')}"
+    return sidecar_name(rest) or SidecarName()
 
 
 def _rest(whole: str, stem: str, suffix: str) -> str | None:

@@ -14,7 +14,7 @@ __all__ = ["NOTICES", "Fix", "Line", "Notes", "Notice", "NoticeKind", "Subtitles
 
 NoticeKind = Literal[
     "damaged", "no rate", "before zero", "stray", "letters", "encoding", "telemetry", "repeated", "syllables",
-    "past the end", "shifted", "crowded", "unreadable",
+    "past the end", "shifted", "crowded", "unreadable", "doubled",
 ]  # fmt: skip
 """Kind of a notice; :data:`NOTICES` says each in words."""
 
@@ -31,6 +31,7 @@ NOTICES: dict[NoticeKind, tuple[str, str]] = {
     "past the end": ("cue", "after the end of the film, not kept"),
     "shifted": ("cue", "moved by the timecode at which the film begins"),
     "crowded": ("cue", "more than ten a second, joined with their neighbours"),
+    "doubled": ("cue", "that another track has in the same language, read once"),
     "unreadable": ("text", "longer than can be read while it is shown, the rest left out"),
 }
 """For each kind of notice what is counted, and what is said of it; an example follows."""

@@ -57,7 +57,9 @@ async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.
         confident=found.confident,
         moments=moments,
         notes=[
-            schemas.AnswerNote(kind=note.kind, about=note.about, others=list(note.others), text=str(note))
+            schemas.AnswerNote(
+                kind=note.kind, about=note.about, others=[*note.others], remedy=note.remedy, text=str(note)
+            )
             for note in found.notes
         ],
         timings=milliseconds(found.timings | whole),

@@ -13,7 +13,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
  * @typedef {"strong" | "possible" | "weak"} Band
- * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured", about: string, others: string[], text: string}} Note
+ * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language", about: string, others: string[], remedy: string, text: string}} Note
  * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
  * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
@@ -29,7 +29,7 @@ import { questionFields } from "./store.js";
  * @typedef {{stream: number | null, about: string, held_as: string, used: boolean, said: string}} HeldPart
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, holds: HeldPart[], subtitles: string[], says: {kind: string, text: string}[]}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
- * @typedef {{start: number, end: number, text: string, kind: string}} Cue
+ * @typedef {{start: number, end: number, text: string, kind: string, language: string, form: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, sources: string[], state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,

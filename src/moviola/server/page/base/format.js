@@ -74,21 +74,34 @@ export function size(bytes) {
   return `${number(bytes / 1000 ** step, step ? 1 : 0)} ${units[step]}`;
 }
 
+/** Letters of scripts without spaces between words. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
 /**
- * A text with the words that were looked for marked.
+ * A text with the words that were looked for marked: as words of their own, in scripts without spaces anywhere.
  *
  * @param {string} text
  * @param {Set<string>} words lower case
  * @returns {(Node | string)[]}
  */
 export function marked(text, words) {
-  return text.split(/([\p{L}\p{N}]+)/u).map((part) => {
-    if (!words.has(part.toLowerCase())) return part;
+  const longest = [...words].filter((word) => word).sort((a, b) => b.length - a.length);
+  if (!longest.length) return [text];
+  const one = longest.map((word) => {
+    const plain = word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+    return UNSPACED.test(word) ? plain : `(?<![\\p{L}\\p{N}])${plain}(?![\\p{L}\\p{N}\\p{M}])`;
+  }).join("|");
+  return text.split(new RegExp(`(${one})`, "giu")).map((part, i) => {
+    if (i % 2 === 0) return part;
     const mark = document.createElement("mark");
     mark.textContent = part;
     return mark;
   });
 }
+
+/** Words of an answer's moment, and those of its reasons, as they stand in what is said and written.
+ * @param {Set<string>} words @param {{why: {words: string[]}[]}} moment */
+export const wordsWith = (words, { why }) => new Set([...words, ...why.flatMap((reason) => reason.words.map((word) => word.toLowerCase()))]);
 
 /** What an error says.
  * @param {unknown} error */

@@ -37,6 +37,16 @@ const messages = await load(language).catch(() => /** @type {Messages} */ ({}));
 document.documentElement.lang = language;
 const plurals = new Intl.PluralRules(language);
 
+/** What a language is called in that of the page.
+ * @param {string} tag of BCP 47 */
+export function languageName(tag) {
+  try {
+    return new Intl.DisplayNames([language], { type: "language" }).of(tag) ?? tag;
+  } catch {
+    return tag; // none of BCP 47
+  }
+}
+
 /** Choose a language; the page is opened again in it, at the same place.
  * @param {Language} name */
 export function choose(name) {

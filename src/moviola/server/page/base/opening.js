@@ -5,7 +5,7 @@ import { markSeen } from "./seen.js";
 
 /**
  * @typedef {{video_id: string, start: number, end: number, version?: string, score?: number,
- *   band?: import("./api.js").Band, id?: string}} Playable
+ *   band?: import("./api.js").Band, id?: string, why?: {words: string[]}[]}} Playable
  *   `id` is that of the collection.
  * @typedef {{moments: Playable[], index: number, goOn: boolean}} Opened
  *   `goOn`: whether the next one plays when one has ended.

@@ -6,7 +6,7 @@ import { BANDS, bandOfMoment } from "../base/bands.js";
 import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
 import { changeItem, collect, collection, isCollected } from "../collection/collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "../base/dom.js";
-import { clock, reasonOf, spanClock, title } from "../base/format.js";
+import { clock, reasonOf, spanClock, title, wordsWith } from "../base/format.js";
 import { on } from "../base/keyboard.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
@@ -228,7 +228,7 @@ function drawAround() {
 const isWhole = () => playing !== null && playing.start === 0 && playing.end >= around.duration - 0.01 && playing.score === undefined && !playing.id;
 
 function drawCues() {
-  words.show(around.cues, wordsOf(currentSearch.value));
+  words.show(around.cues, wordsWith(wordsOf(currentSearch.value), { why: playing?.why ?? [] }));
   words.follow(video.currentTime, true);
 }
 

@@ -2,7 +2,7 @@
 
 import { fill, h, setState } from "../base/dom.js";
 import { clock, marked } from "../base/format.js";
-import { t } from "../base/language.js";
+import { languageName, t } from "../base/language.js";
 
 /** @typedef {import("../base/api.js").Cue} Cue */
 
@@ -42,23 +42,43 @@ function listOf(name, seek) {
   };
 }
 
+/** Which list a kind of cues is in: they stand in this order.
+ * @param {string} kind */
+const listKind = (kind) => (kind === "chapter" ? 2 : kind === "text" ? 1 : 0);
+
+/** Cues of one list: what is said, or written, in one language.
+ * @param {Cue} cue */
+const trackOf = ({ kind, language }) => `${listKind(kind)} ${language}`;
+
+/** The name of a list, with its language where there are several.
+ * @param {Cue} cue @param {boolean} several */
+function nameOf({ kind, language }, several) {
+  const name = [t("Said"), t("Written"), t("Chapters")][listKind(kind)] ?? "";
+  return several && language ? `${name}: ${languageName(language)}` : name;
+}
+
 /** @param {(time: number) => void} seek */
 export function wordsAside(seek) {
-  const [said, written, chapters] = [listOf(t("Said"), seek), listOf(t("Written"), seek), listOf(t("Chapters"), seek)];
-  const element = h("div", { class: "player-side" }, said.element, written.element, chapters.element);
+  const element = h("div", { class: "player-side" });
+  let lists = /** @type {ReturnType<typeof listOf>[]} */ ([]);
   return {
     element,
     /** @param {Cue[]} cues @param {Set<string>} words */
     show(cues, words) {
-      const [text, titles] = ["text", "chapter"].map((kind) => cues.filter((cue) => cue.kind === kind));
-      said.show(cues.filter((cue) => cue.kind !== "text" && cue.kind !== "chapter"), words);
-      written.show(text ?? [], words);
-      chapters.show(titles ?? [], words);
+      const tracks = Object.values(Object.groupBy(cues, trackOf)).filter((track) => track !== undefined);
+      tracks.sort((one, other) => trackOf(/** @type {Cue} */ (one[0])) < trackOf(/** @type {Cue} */ (other[0])) ? -1 : 1);
+      lists = tracks.map((track) => {
+        const several = new Set(cues.filter(({ kind }) => listKind(kind) === listKind(track[0]?.kind ?? "")).map(({ language }) => language)).size > 1;
+        const list = listOf(nameOf(/** @type {Cue} */ (track[0]), several), seek);
+        list.show(track, words);
+        return list;
+      });
+      fill(element, lists.map((list) => list.element));
       element.hidden = cues.length === 0;
     },
     /** @param {number} time @param {boolean} [jump] */
     follow(time, jump = false) {
-      for (const list of [said, written, chapters]) list.follow(time, jump);
+      for (const list of lists) list.follow(time, jump);
     },
   };
 }

@@ -5,7 +5,7 @@ import { BANDS, BAR } from "../base/bands.js";
 import { textOf } from "../base/asked.js";
 import { collect, isCollected } from "../collection/collecting.js";
 import { fill, h, iconButton } from "../base/dom.js";
-import { clock, marked, spanClock, spanWords, title } from "../base/format.js";
+import { clock, marked, spanClock, spanWords, title, wordsWith } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { markOf, setMark } from "./marks.js";
 import { openPlayer } from "../base/opening.js";
@@ -63,7 +63,7 @@ export function momentCard(moment, index, { words, videos, isNew }, does) {
       h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
       h("span", { class: "strength", "aria-hidden": "true" }, BANDS[moment.band])),
     reasons(moment),
-    moment.snippet ? h("p", { class: "snippet", dir: "auto" }, marked(moment.snippet, words)) : null);
+    moment.snippet ? h("p", { class: "snippet", dir: "auto" }, marked(moment.snippet, wordsWith(words, moment))) : null);
   const card = { moment, still, opener, element };
   drawState(card, does);
   return card;

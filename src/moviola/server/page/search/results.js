@@ -9,7 +9,7 @@ import { activeFilters, filterChips, problemField, sayWhatIsLeft } from "./filte
 import { number, title } from "../base/format.js";
 import { grow } from "../base/growing.js";
 import { on } from "../base/keyboard.js";
-import { plural, t } from "../base/language.js";
+import { languageName, plural, t } from "../base/language.js";
 import { opened, openPlayer } from "../base/opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
@@ -222,15 +222,25 @@ function notesOf(found) {
 }
 
 /** @param {import("../base/api.js").Note} note */
-function noteText({ kind, about, others }) {
+function noteText({ kind, about, others, remedy }) {
   const words = others.map((other) => `“${other}”`).join(", ");
   switch (kind) {
     case "without": return t("Read as “{about}” without {words}.", { about, words });
     case "only without": return t("“{about}” says only what is not wanted, so pictures are not searched for it.", { about });
     case "unknown word": return others.length ? t("No “{about}” here. Perhaps {words}?", { about, words }) : t("No “{about}” here.", { about });
+    case "language": return languageNote(about, others, remedy);
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
+}
+
+/** In which language a query was read, and what does not know it.
+ * @param {string} tag @param {string[]} encoders @param {string} command */
+function languageNote(tag, encoders, command) {
+  const read = tag ? t("Read as {language}.", { language: languageName(tag) }) : t("Not read as English.");
+  if (!encoders.length) return read;
+  const what = t("What is seen or meant may be missed, since {encoders} cannot read it.", { encoders: encoders.join(", ") });
+  return `${read} ${what} ${t("For many languages: {command}", { command })}`;
 }
 
 /** Search for the words as they are: "no" and "without" exclude nothing in quotation marks. */

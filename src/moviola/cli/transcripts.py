@@ -1,0 +1,88 @@
+"""What is said and written in a video, printed by language or written as subtitles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from moviola.cli.app import JsonOption, app, note, show
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
+from moviola.errors import InvalidValue, NotFound, counted
+from moviola.types import Cue, clock
+from moviola.words import base_language, language_title
+
+__all__ = ["VideoArgument", "tracks_of"]
+
+VideoArgument = Annotated[str, Argument(help="The video's id, as `moviola list` prints it.")]
+
+
+@app.command()
+def transcript(
+    video: VideoArgument,
+    kind: Annotated[
+        Literal["said", "subtitles", "speech", "text", "chapters"],
+        Option(
+            help="said (subtitles and recognised speech), one of these two, text in pictures, or chapters."
+        ),
+    ] = "said",
+    out: Annotated[Path | None, Option("--out", "-o", help="Subtitle file: .srt, .vtt or .ass.")] = None,
+    language: Annotated[str | None, Option(help="Lines in this language alone: de, or German.")] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Print what is said or written in a video, one language after the other, or write one as a subtitle
+    file.
+
+    Example: `moviola transcript interview --language de --out interview.srt`
+
+    From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
+    """
+    from moviola.media import lead_of, write_subtitles
+    from moviola.search import KINDS, Filter
+    from moviola.search.forms import UNKNOWN_LANGUAGE
+
+    with reading(library) as lib:
+        if out is not None:
+            lib.store.require_outside(out)
+        row = lib.catalogue.video(video)
+        cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
+        file = lib.store.file_of(video)
+    if language is not None:
+        wanted = Filter.parse(language=language).languages
+        cues = [cue for cue in cues if {cue.language, base_language(cue.language)} & wanted]
+    tracks = tracks_of(cues)
+    if not cues:
+        of_language = f" in {language}" if language else ""
+        none = f"{video}: no cues of the kind {kind!r}{of_language}; `moviola show` counts those of each kind"
+        if out is not None:
+            raise NotFound(f"{none}. {out} was not written")
+        note(none)
+    if out is not None:
+        languages = sorted({base_language(cue.language) for cue in cues})
+        if len(languages) > 1:
+            named = ", ".join(f"{language_title(one)} ({one or UNKNOWN_LANGUAGE})" for one in languages)
+            raise InvalidValue(
+                f"{video}: lines in {named}; choose one with --language. {out} was not written"
+            )
+        lead = lead_of(file) if file else 0.0  # players count from the file's beginning
+        cues.sort(key=lambda cue: (cue.start, cue.end))
+        write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])
+    lines: list[str] = []
+    for title, own in tracks.items():
+        lines += [f"{title}:"] if len(tracks) > 1 else []
+        lines += [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in own]
+    ordered = [cue for own in tracks.values() for cue in own]
+    show(json, ordered, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))
+
+
+def tracks_of(cues: Sequence[Cue]) -> dict[str, list[Cue]]:
+    """Cues in order of time by kind, language and form, in words; those first that are most."""
+    tracks: dict[str, list[Cue]] = {}
+    for cue in sorted(cues, key=lambda cue: (cue.start, cue.end)):
+        title = ", ".join(filter(None, (cue.kind, language_title(cue.language), cue.form)))
+        tracks.setdefault(title, []).append(cue)
+    return dict(sorted(tracks.items(), key=lambda track: -len(track[1])))

@@ -1,0 +1,20 @@
+"""Words of texts in any language, as terms by which lines, queries and names are compared.
+
+Examples:
+    >>> from moviola.words import terms_of_word, terms_of_text
+    >>> terms_of_word("Häuser", "de") & set(terms_of_text("ein altes Haus", "de"))
+    {'haus·de'}
+"""
+
+from moviola.words.folding import fold
+from moviola.words.language_names import language_named, language_title
+from moviola.words.languages import base_language, detected, each_detected, language_of_line
+from moviola.words.scripts import letters_of, pairs_of, script_language, spaced
+from moviola.words.spellings import words_in
+from moviola.words.terms import Asked, AskedWord, asked_of, terms_of_text, terms_of_word, written_as
+
+__all__ = [
+    "Asked", "AskedWord", "asked_of", "base_language", "detected", "each_detected", "fold",
+    "language_named", "language_of_line", "language_title", "letters_of", "pairs_of", "script_language",
+    "spaced", "terms_of_text", "terms_of_word", "words_in", "written_as",
+]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Words of a text, and other ways in which texts spell them: with and without an apostrophe, ``oe`` for ö,
+numbers with and without signs between their thousands.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from moviola.words.scripts import RUN
+
+__all__ = ["Written", "forms_of", "words_at", "words_in"]
+
+JOINT = "ꞌ"
+"""What stands for an apostrophe, or the point before cents, inside a term."""
+
+_APOSTROPHES = "'\u2019\u02bc"
+_OTHER_APOSTROPHES = re.compile("[\u2019\u02bc]")
+# Vowel signs and the like, which belong to the letters before them; none of them is a letter itself.
+_MARKS = "".join(chr(code) for code in range(0x300, 0x3000) if unicodedata.category(chr(code))[0] == "M")
+_MARKS += "\u00ad\u200c\u200d"
+_LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
+_WORD = re.compile(
+    rf"\d+(?:[.,{_APOSTROPHES}\u00a0\u202f]\d+)+(?!\w)|{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*"
+)
+# `OBrien`: a name whose apostrophe was left out.
+_JOINED_NAME = re.compile(r"\b([ODLM])(?=[A-Z][a-z]{2})")
+# Short words before an apostrophe, without which others say the same.
+_ELIDED = re.compile(r"(?:[cdjlmnst]|qu|un|all|dall|dell|nell|sull|quest)'(?=\w{2})")
+# What contractions without their apostrophe would be taken for.
+_OTHER_WORDS = frozenset({"hell", "id", "ill", "its", "shed", "shell", "wed", "well", "were"})
+_NUMBER = re.compile(r"(\d{1,3}(?:\D\d{3})+|\d+)(?:\D(\d{1,2}))?")
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
+# `1 299 000`, in lines alone.
+_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?: \d{3})+(?![\w.,]*\d)")
+
+
+class Written(NamedTuple):
+    """A word where it stands in a text, and in lower case, without ``'s``."""
+
+    start: int
+    end: int
+    word: str
+
+
+def words_at(text: str) -> Iterator[Written]:
+    """The words of a text, but for those of scripts without spaces: contractions, names with an apostrophe
+    and numbers as one word each.
+    """
+    spaced = text if text.isascii() else RUN.sub(lambda run: " " * len(run[0]), text)
+    for found in _WORD.finditer(spaced):
+        yield Written(*found.span(), _in_small(found[0]))
+
+
+@lru_cache(maxsize=100_000)
+def _in_small(word: str) -> str:
+    small = _OTHER_APOSTROPHES.sub("'", _JOINED_NAME.sub(r"\1'", word).lower())
+    return unicodedata.normalize("NFC", small).removesuffix("'s")
+
+
+def words_in(text: str) -> list[str]:
+    """The distinct words of :func:`words_at`.
+
+    >>> words_in("OBrien doesn't pay 1,299.00 for John's")
+    ["o'brien", "doesn't", 'pay', '1,299.00', 'for', 'john']
+    """
+    return list(dict.fromkeys(written.word for written in words_at(text)))
+
+
+def numbers_in(text: str) -> list[str]:
+    """Numbers of a text with blanks between their thousands."""
+    return _GROUPS.findall(text)
+
+
+def forms_of(word: str, language: str = "") -> list[str]:
+    """The spellings by which a word of :func:`words_in` is compared.
+
+    >>> forms_of("o'brien"), forms_of("she'll"), forms_of("köln"), forms_of("l'école")
+    (['obrien'], ['sheꞌll'], ['köln', 'koeln'], ['lécole', 'école'])
+    >>> forms_of("1,299.00"), forms_of("1299"), forms_of("3.5"), forms_of("istanbul'a", "tr")
+    (['1299'], ['1299'], ['3ꞌ5'], ['istanbula', 'istanbul'])
+    """
+    if word[0].isdigit() and (number := _of_number(word)):
+        return [number]
+    forms = [word]
+    if "'" in word:
+        joined = word.replace("'", "")
+        forms = [word.replace("'", JOINT) if joined in _OTHER_WORDS else joined]
+        forms += [word[elided.end() :]] if (elided := _ELIDED.match(word)) else []
+        forms += [word.partition("'")[0]] if language == "tr" else []
+    forms += ["".join(_UMLAUTS.get(letter, letter) for letter in form) for form in forms]
+    return list(dict.fromkeys(form.replace("'", JOINT) for form in forms if form))
+
+
+def _of_number(word: str) -> str:
+    """A number without signs between its thousands; cents only where there are some."""
+    match = _NUMBER.fullmatch(word)
+    if match is None:
+        return ""
+    digits, cents = re.sub(r"\D", "", match[1]), match[2] or ""
+    return f"{digits}{JOINT}{cents}" if cents.strip("0") else digits
