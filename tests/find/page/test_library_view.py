@@ -13,6 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from distinct import film_like
 from http_calls import keep, kept, ok
 from moviola.search import Library
+from moviola.types import BANDS
 from page_server import Served
 from page_visitor import card, moments, search, searching, serious, until
 
@@ -43,7 +44,7 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     files = page.get_by_role("region", name="Refused files").get_by_role("listitem")
     expect(files).to_have_count(1)
     expect(files.get_by_role("button", name="Read broken again")).to_be_visible()
-    said = page.locator(".table-head").get_by_role("status").last
+    said = page.locator("[aria-labelledby=videos-title] .table-head").get_by_role("status")
     expect(said).to_have_text("5 videos, 1 file refused")
     expect(page.locator(".roots li", has_text=str(own_server.incoming))).to_contain_text("1 video")
     expect(page.locator(".facts div", has_text="Videos")).to_contain_text("5,")
@@ -117,7 +118,7 @@ def test_a_search_of_any_kind_is_saved_and_repeated(
     assert answered.value.ok
     sent = answered.value.request.post_data_json
     assert [step["gap"] for step in sent["query"]["then"]] == [None, 90]
-    assert [*sent["query"]["terms"][1]] == ["picture"] and sent["min_score"] == "possible"
+    assert [*sent["query"]["terms"][1]] == ["picture"] and sent["min_score"] == BANDS["possible"]
     expect(page.get_by_label("What to look for")).to_have_value("a cat")
     expect(page.locator(".chip.picture img")).to_have_js_property("naturalWidth", 256)
     expect(page.get_by_label("Largest gap in seconds").first).to_have_value("")

@@ -115,7 +115,7 @@ export const SAID = {
   version: t("The page and the server do not fit together; load the page again."),
   media_type: t("The server does not take files of this kind."),
   checksum: t("Something was damaged on its way; send it again."),
-  range: t("The file is shorter than the requested part."),
+  range: t("The file ends before that part."),
 };
 
 /** What the server refused, in the reader's language: its own words, which name the value and the remedy, are English.

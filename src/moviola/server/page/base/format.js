@@ -30,7 +30,7 @@ export function seconds(text) {
 
 /** Digits behind the point by which the ends of a span differ, be it one frame.
  * @param {{start: number, end: number}} span */
-export const digitsOf = ({ start, end }) => [2, 0.2, 0.02].filter((length) => end - start < length).length;
+export const digitsOf = ({ start, end }) => [2, 0.099, 0.0099].filter((length) => end - start < length).length;
 
 /** @param {{start: number, end: number}} span @param {number} [least] digits */
 export function spanClock(span, least = 0) {
