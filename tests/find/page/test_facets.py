@@ -70,9 +70,7 @@ def test_folders_cameras_and_tags_are_ticked_with_their_numbers(panel: Page, mad
     answer, panel = page.locator("#results").bounding_box(), page.locator("#filters").bounding_box()
     assert answer and panel and panel["x"] + panel["width"] <= answer["x"] and panel["y"] < answer["y"] + 99
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.locator("#filters .leaves")).to_have_text(
-        re.compile("^1 moment|^Nothing certain|^The nearest")
-    )
+    expect(page.locator("#filters .leaves")).to_have_text(re.compile("^[0-9]+ moment"))
     assert page.locator("#status").bounding_box()["y"] < page.locator("#filters").bounding_box()["y"]  # type: ignore[index]
     page.get_by_role("button", name="Done").click()
     expect(page.locator("#filters")).to_be_hidden()

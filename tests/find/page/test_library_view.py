@@ -266,8 +266,8 @@ def test_jobs_are_followed_by_one_request_to_their_ends(
     open_page: Callable[..., Page], own_server: Served
 ) -> None:
     job = {
-        "job": "a", "state": "queued", "done": 0, "total": 0, "share": 0.0, "seconds_left": None, "step": "",
-        "video": "", "refused": [], "added": 0, "error": "",
+        "job": "a", "sources": ["/films"], "state": "queued", "done": 0, "total": 0, "share": 0.0,
+        "seconds_left": None, "step": "", "video": "", "refused": [], "added": 0, "error": "",
     }  # fmt: skip
     states = [[job, {**job, "job": "b"}], [{**job, "state": "done", "added": 3}]]
     asked: list[str] = []
@@ -291,7 +291,15 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
 ) -> None:
     page = open_page(own_server)
     job = {"job": "a", "state": "running", "done": 0, "total": 4, "share": 0.0, "seconds_left": None}
-    job |= {"step": "pictures", "video": "x", "refused": [], "added": 0, "copies": 0, "error": ""}
+    job |= {
+        "sources": ["/films"],
+        "step": "pictures",
+        "video": "x",
+        "refused": [],
+        "added": 0,
+        "copies": 0,
+        "error": "",
+    }
 
     def running(route: Route) -> None:
         job["done"] += 1
@@ -308,6 +316,11 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
     job["state"] = "cancelled"
     cancel.press("Enter")
     expect(cancel).to_have_count(0)
+    expect(page.locator(".job strong")).to_have_text("films")
+    dismiss = page.get_by_role("button", name="Dismiss this job")
+    expect(dismiss).to_be_focused()
+    dismiss.press("Enter")
+    expect(page.locator(".job:visible")).to_have_count(0)
     expect(page.get_by_role("button", name="choose some to send")).to_be_focused()
     page.get_by_role("button", name="Take launch out of the library").press("Enter")
     expect(page.locator(".videos tbody tr")).to_have_count(3)
