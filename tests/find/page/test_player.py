@@ -24,8 +24,12 @@ Opener = Callable[..., Page]
 def test_a_conversion_shows_how_far_it_is(page: Page) -> None:
     answers = [{"share": None, "seconds_left": None}, {"share": 0.43, "seconds_left": 120.0}]
     held: list[Route] = []
+    done = False
 
     def converting(route: Route) -> None:
+        if done:
+            route.continue_()
+            return
         if not answers:
             held.append(route)
             return
@@ -40,7 +44,7 @@ def test_a_conversion_shows_how_far_it_is(page: Page) -> None:
     expect(player.get_by_text("43%, about 2 minutes left")).to_be_visible()
     expect(player.get_by_role("progressbar")).to_have_js_property("value", 0.43)
     assert serious(page) == []
-    page.unroute("**/stream")
+    done = True
     for route in held:
         route.continue_()
     until(page, "video.readyState >= 2 && !video.paused")
@@ -266,7 +270,7 @@ def test_a_moment_lies_within_the_video(page: Page) -> None:
     page.keyboard.press("o")
     expect(time).to_contain_text("0:23.9–0:24.0")
     clip = page.get_by_role("link", name="clip").get_attribute("href")
-    assert page.request.get(f"{page.url.partition('/#')[0]}{clip}").ok
+    assert page.request.get(f"{page.url.partition('#')[0]}{clip}").ok
 
 
 def test_what_is_said_is_seen_over_an_open_player_and_on_the_full_screen(
