@@ -80,9 +80,9 @@ def test_kinds_of_evidence_and_formats_are_named_in_the_language(
 ) -> None:
     page = open_page(served, "#/library")
     kinds = page.locator(".facts dd")
-    expect(kinds.filter(has_text="what is seen, subtitles")).to_be_visible()
+    expect(kinds.filter(has_text="what is seen, subtitles")).to_be_attached()
     page.get_by_label("Language").select_option("de")
-    expect(kinds.filter(has_text="was zu sehen ist, Untertitel")).to_be_visible()
+    expect(kinds.filter(has_text="was zu sehen ist, Untertitel")).to_be_attached()
     page.goto(f"{served.url}/#/search?query=a+rocket")
     card(page).locator(".opener").focus()
     page.keyboard.press("c")
