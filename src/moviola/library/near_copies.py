@@ -10,7 +10,7 @@ ever: a later call compares what is new.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +31,7 @@ from moviola.types import Span
 
 __all__ = [
     "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "exact_copies", "find_near_copies",
-    "known_copies", "known_pairs", "without_fingerprint",
+    "keep_under_new_rows", "known_copies", "known_pairs", "without_fingerprint",
 ]  # fmt: skip
 
 COPIES_FILE = Path("cache") / "copies.table"
@@ -162,6 +162,18 @@ def known_copies(store: LibraryStore) -> KnownCopies:
 def known_pairs(store: LibraryStore) -> list[NearCopies]:
     """What :func:`find_near_copies` has found so far of videos that are still there, the surest first."""
     return _named(store, _read(store.folder)[1])
+
+
+def keep_under_new_rows(store: LibraryStore, rows: Mapping[int, int]) -> None:
+    """Keep what was found of videos that were taken out and are back, by their row numbers then and now."""
+    compared, pairs = _read(store.folder)
+    if compared.isdisjoint(rows):
+        return
+    now = [
+        _Pair((rows.get(one, one), rows.get(other, other)), pair.spans, pair.certainty)
+        for pair in pairs for one, other in [pair.rows]
+    ]  # fmt: skip
+    _write(store.folder, sorted(rows.get(row, row) for row in compared), now)
 
 
 def find_near_copies(
