@@ -1,4 +1,5 @@
-"""Makes ``tests/data/speech.ogg`` and ``speech.txt``: sentences of a synthetic voice, and what they say.
+"""Makes ``speech.ogg``, ``speech.txt`` and ``german.ogg`` in ``tests/data``: sentences of a synthetic voice,
+what they say, and the same in German.
 
 Needs the program ``espeak-ng``, which nothing else does: the files are in the repository.
 Run: ``python scripts/make_speech_sample.py``
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data"
-VOICE = ("-v", "en-us", "-s", "160")
+VOICE, GERMAN_VOICE = ("-v", "en-us", "-s", "160"), ("-v", "de", "-s", "150")
 RATE = 16_000
 # Seconds of silence before each sentence, and after the last.
 PAUSE = 1.5
@@ -28,9 +29,16 @@ SENTENCES = (
 )
 
 
-def spoken(sentence: str) -> NDArray[np.float32]:
+GERMAN = (
+    "der Leuchtturmwärter hat im Sturm seinen Regenschirm verloren",
+    "die Kinder spielen im Garten Fußball",
+    "wir treffen uns am Montagmorgen am Bahnhof",
+)
+
+
+def spoken(sentence: str, voice: tuple[str, ...] = VOICE) -> NDArray[np.float32]:
     """A sentence as samples (n,) in [-1, 1]."""
-    done = subprocess.run(["espeak-ng", *VOICE, "--stdout", sentence], check=True, capture_output=True)
+    done = subprocess.run(["espeak-ng", *voice, "--stdout", sentence], check=True, capture_output=True)
     resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
     with av.open(io.BytesIO(done.stdout), "r") as container:
         frames = [made for frame in container.decode(audio=0) for made in resampler.resample(frame)]
@@ -55,7 +63,7 @@ def write_opus(path: Path, samples: NDArray[np.float32]) -> None:
 
 
 def main() -> None:
-    """Write both files; each line of the text has the seconds from and to which a sentence is said."""
+    """Write the files; each line of the text has the seconds from and to which a sentence is said."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     FOLDER.mkdir(exist_ok=True)
     silence = np.zeros(int(PAUSE * RATE), np.float32)
@@ -67,6 +75,8 @@ def main() -> None:
         lines.append(f"{start / RATE:.2f} {(start + len(voice)) / RATE:.2f} {sentence}")
         length += len(silence) + len(voice)
     write_opus(FOLDER / "speech.ogg", np.concatenate([*pieces, silence]))
+    german = [part for sentence in GERMAN for part in (silence, spoken(sentence, GERMAN_VOICE))]
+    write_opus(FOLDER / "german.ogg", np.concatenate([*german, silence]))
     (FOLDER / "speech.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -80,7 +80,6 @@ HOME: dict[str, set[str]] = {
     "threadpoolctl": {"threads"},
     "rapidocr": {"encoders"},
     "cv2": {"encoders"},
-    "pocketsphinx": {"encoders"},
     "faster_whisper": {"encoders"},
     "huggingface_hub": {"encoders"},
     "faiss": {"index", "study/datasets", "threads"},  # data sets: exact nearest captions, which need no index

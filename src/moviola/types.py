@@ -374,7 +374,7 @@ HeldAs = Literal[
 
 HELD_AS: dict[HeldAs, str] = {
     "film": "searched",
-    "sound": "played, and read by --speech",
+    "sound": "played, and read by a reader of speech",
     "subtitles": "read",
     "timecode": "first timecode of exports",
     "cover": "a cover, not searched",

@@ -22,10 +22,10 @@ class Sentence:
     text: str
 
 
-def speech() -> NDArray[np.float32]:
-    """The samples (n,) at RATE."""
+def speech(name: str = "speech.ogg") -> NDArray[np.float32]:
+    """The samples (n,) at RATE; ``"german.ogg"`` are the same sentences in German."""
     resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
-    with av.open(str(FOLDER / "speech.ogg")) as container:
+    with av.open(str(FOLDER / name)) as container:
         frames = [made for frame in container.decode(audio=0) for made in resampler.resample(frame)]
     frames += resampler.resample(None)
     return np.concatenate([frame.to_ndarray()[0] for frame in frames])

@@ -22,6 +22,7 @@ from moviola.cli.options import (
     EncoderOption,
     LibraryOption,
     alert_options,
+    as_reading,
     encoder_for,
     file_options,
     for_new,
@@ -117,7 +118,7 @@ def index_(
 
     Example: `moviola index ~/Videos`
 
-    With speech: `moviola index ~/Videos --speech pocketsphinx`
+    Without speech, which takes longest: `moviola index ~/Videos --no-speech`
 
     On the machines of a Ray cluster: `moviola index /films --workers ray://head:10001`
 
@@ -126,6 +127,7 @@ def index_(
     from moviola.library.ingest.recognition import Readers
     from moviola.search import Library
 
+    reading = as_reading(reading)
     if not is_library(library):
         _require_there(sources)
         # Nor may the name of a reader that is not there.
@@ -186,6 +188,7 @@ def watch(
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, require_watchable
     from moviola.threads import limit_threads
 
+    reading = as_reading(reading)
     tuned = read_config().get("watch", {})
     options = WatchOptions(hours=Hours.parse(hours) if hours else None, **tuned)
     if not is_library(library):
@@ -295,6 +298,8 @@ def _problems(report: IngestReport) -> Iterator[str]:
             yield f"{what}: {video_id}: {reason.removeprefix(f'{video_id}: ')}"
     for video_id, said in report.subtitle_notes.items():
         yield f"subtitles: {video_id}: {said}"
+    for video_id, said in report.reading_notes.items():
+        yield f"not read: {video_id}: {said}"
     yield from _not_used(report)
     for kind, remedy in report.not_read.items():
         yield f"{kind}: not read; {remedy}"

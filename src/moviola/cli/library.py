@@ -96,7 +96,9 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
             "languages": {title: len(own) for title, own in tracks_of(cues).items()},
             "readers": {
-                kind: f"{one.reader} {one.revision}" + (f", heard {one.language}" if one.language else "")
+                kind: f"{one.reader} {one.revision}"
+                + (f", heard {one.language}" if one.language else "")
+                + (f"; {one.unread}" if one.unread else "")
                 for kind, one in readings.items()
             },
             "subtitles": [*account.problems, *account.notes],

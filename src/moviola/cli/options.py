@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,16 +67,24 @@ def reading_options(
         str | None,
         Option(
             envvar="MOVIOLA_SPEECH",
-            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
-            "model such as Systran/faster-whisper-small, or a folder; by default none.",
+            help="Speech recogniser for videos without subtitles: tiny.en (English, offline), a Whisper "
+            "model such as Systran/faster-whisper-small, or a folder; by default tiny.en, if installed.",
+            show_default=False,
         ),
     ] = None,
+    no_speech: Annotated[bool, Option("--no-speech", help="Read no speech.")] = False,
     speech_language: Annotated[
         str | None,
         Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
     ] = None,
 ) -> None:
-    """Options of :meth:`moviola.library.Indexer.index` by their names."""
+    """Options of :meth:`moviola.library.Indexer.index` by their names; see :func:`as_reading`."""
+
+
+def as_reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of :func:`reading_options` as arguments of :meth:`moviola.library.Indexer.index`."""
+    speech = {"speech": "none"} if given["no_speech"] else {}
+    return {name: value for name, value in given.items() if name != "no_speech"} | speech
 
 
 def file_options(

@@ -16,6 +16,7 @@ from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
     alert_options,
+    as_reading,
     reading_options,
     with_options,
 )
@@ -88,7 +89,8 @@ def serve(
         raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()), reading=reading,
+        allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()),
+        reading=as_reading(reading),
         alerts=reports, device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 

@@ -116,11 +116,11 @@ class _Words:
         own = self.asked.letters
         return _Held(whole, parts, sum(letter in letters for letter in own) / len(own) if own else 0.0)
 
-    def written_in(self, cue: Cue) -> list[str]:
-        """What a cue holds, as it stands there."""
+    def written_in(self, text: str, language: str) -> list[str]:
+        """What a text in a language holds, as it stands there."""
         terms = {term for unit in self.asked.units for term in (*unit.terms, *unit.parts)}
-        language = base_language(cue.language)
-        return written_as(cue.text, language, terms) or written_as(cue.text, language, self.asked.letters)
+        base = base_language(language)
+        return written_as(text, base, terms) or written_as(text, base, self.asked.letters)
 
     def score(self, held: _Held, bm25: float) -> float:
         """The score of cues that hold some of it.
@@ -331,11 +331,23 @@ def _joined(
             score = min(score, BY_NAME)
         if score < _LEAST:
             continue
-        span = Span(group[0].cue.start, min(max(match.cue.end for match in group), video.duration))
+        first, last = _first_second(words, group[0]), max(match.cue.end for match in group)
+        span = Span(first, min(last, video.duration))
         best = max(group, key=lambda match: (match.held.order, match.bm25, match.meant))
-        kind, written = best.cue.kind, [word for match in group for word in words.written_in(match.cue)]
+        kind, written = (
+            best.cue.kind,
+            [word for match in group for word in words.written_in(match.cue.text, match.cue.language)],
+        )
         why = Reason(_REASONS[kind], score, tuple(sorted(set(written))))
         yield Candidate(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
+
+
+def _first_second(words: _Words, match: _Match) -> float:
+    """When the first matching word of a cue is said, if the times of its words are known; else its start."""
+    if match.held == _Held():
+        return match.cue.start
+    said = (one.start for one in match.cue.words if words.written_in(one.text, match.cue.language))
+    return next(said, match.cue.start)
 
 
 def _runs(matches: Sequence[_Match]) -> list[list[_Match]]:

@@ -46,8 +46,8 @@ __all__ = ["Searcher"]
 # Remedies for a library without the requested evidence.
 _LACKING: dict[By, str] = {
     "subtitles": "holds no subtitles; search it by pictures",
-    "speech": "holds no recognised speech; `moviola index --speech NAME` reads it, or search by pictures",
-    "said": "holds no subtitles and no recognised speech; `moviola index --speech NAME` reads it",
+    "speech": "holds no recognised speech; `moviola index` reads it with the extra `speech`",
+    "said": "holds no subtitles and no recognised speech; `moviola index` reads it with the extra `speech`",
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
     "chapters": "holds no film with chapters that have titles; search by pictures",
     "named": "holds no videos that differ by words in the names of their files; search by pictures",

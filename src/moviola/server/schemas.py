@@ -393,6 +393,10 @@ class VideoDetails(VideoSummary):
         description="What is missing of its subtitles, and how they were read.",
         examples=[["2 damaged cues skipped (00:00:xx)"]],
     )
+    unread: list[str] = Field(
+        description="What readers of speech and of text could not read.",
+        examples=[["speech: 1:05 of 4:00 of speech, in a language that tiny.en does not know, is not kept"]],
+    )
     fps: float | None = Field(examples=[25.0])
     audio_codec: str | None = Field(examples=["aac"])
     playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])

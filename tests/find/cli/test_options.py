@@ -163,14 +163,14 @@ def test_watched_videos_are_read_as_the_file_says(
     moviola: Run, config: Path, films: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They were read as without a file: text in their pictures, no speech."""
-    config.write_text('ocr = false\nspeech = "pocketsphinx"\nspeech_language = "en"\n')
+    config.write_text('ocr = false\nspeech = "tiny.en"\nspeech_language = "en"\n')
     given = []
     monkeypatch.setattr("os.nice", lambda step: step)
     monkeypatch.setattr("signal.signal", lambda *handler: None)
     monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.index.keywords))
     assert moviola("watch", films, "-l", library).code == 0
     assert moviola("watch", films, "-l", library, "--ocr", "--speech", "none").code == 0
-    first = {"ocr": False, "speech": "pocketsphinx", "speech_language": "en"}
+    first = {"ocr": False, "speech": "tiny.en", "speech_language": "en"}
     assert given == [first, first | {"ocr": True, "speech": "none"}]
 
 

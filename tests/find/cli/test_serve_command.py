@@ -64,17 +64,15 @@ def test_what_is_read_in_watched_folders_reaches_the_server(
     served: list[Options], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOVIOLA_OCR", "false")
-    CliRunner().invoke(
-        all_commands(), ["serve", "--library", "x", "--watch", ".", "--speech", "pocketsphinx"]
-    )
-    assert served[0].reading == {"ocr": False, "speech": "pocketsphinx"}  # the others have their defaults
+    CliRunner().invoke(all_commands(), ["serve", "--library", "x", "--watch", ".", "--speech", "tiny.en"])
+    assert served[0].reading == {"ocr": False, "speech": "tiny.en"}  # the others have their defaults
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--speech", "pocketsfinx"], "pocketsfinx"),
-        (["--speech", "pocketsphinx", "--speech-language", "de"], "knows English only"),
+        (["--speech", "tiny.en", "--speech-language", "de"], "does not know the language 'de'"),
         (["--ocr-reader", "nobody"], "nobody"),
     ],
 )

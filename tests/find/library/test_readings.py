@@ -27,7 +27,7 @@ from moviola.library.ingest import speech as spoken
 from moviola.library.ingest.screen_text import Look, looks, read_text, written_cues
 from moviola.media import write_video
 from moviola.search import Library
-from moviola.types import Box, Cue, Span, Word
+from moviola.types import Box, Cue, Holding, Span, Word
 from speech_sample import RATE, speech
 from title_cards import card
 
@@ -131,7 +131,7 @@ class Readers:
         self.speech: list[str] = []
         self.names = {"text": "seer", "speech": "listener"}
         self.killed_after: int | None = None
-        self.says = "hello"
+        self.says, self.unread = "hello", ""
 
     def _count(self, kind: str) -> None:
         calls: list[str] = getattr(self, kind)
@@ -143,10 +143,10 @@ class Readers:
         self._count("text")
         return [Cue(1, 3, "THE HARBOUR", "text", 0.9, Box(0.1, 0.2, 0.3, 0.4))]
 
-    def read_speech(self, *_: Any) -> tuple[list[Cue], str]:
+    def read_speech(self, *_: Any) -> tuple[list[Cue], str, str]:
         self._count("speech")
         words = (Word(2.0, 2.5, self.says),)
-        return [Cue(2.0, 4.0, f"{self.says} umbrella", "speech", 0.5, words=words)], "en"
+        return [Cue(2.0, 4.0, f"{self.says} umbrella", "speech", 0.5, words=words)], "en", self.unread
 
 
 class Named:
@@ -313,8 +313,8 @@ def test_a_file_that_is_gone_is_told_of(words: Library, films: Path) -> None:
 
 def test_who_is_not_there_is_said(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moviola.encoders.readers.loading.PACKAGES", ("nobody_has_this",))
-    with pytest.raises(MissingDependency, match=r"-m pip install .*pocketsphinx"):
-        words.index(films, speech="pocketsphinx")
+    with pytest.raises(MissingDependency, match=r"-m pip install .*faster-whisper"):
+        words.index(films, speech="tiny.en")
 
 
 # ---- libraries that were built before ------------------------------------------------------------------
@@ -451,7 +451,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "films").mkdir()
     write_video(folder / "films" / "harbour.mp4", frames, rate=5, sound=sound, sound_rate=RATE)
     with Library(folder / "library", encoder="none") as library:
-        report = library.index(folder / "films", ocr=True, speech="pocketsphinx")
+        report = library.index(folder / "films", ocr=True, speech="tiny.en")
         assert report.read == {"text": ["harbour"], "speech": ["harbour"]}
     return folder / "library"
 
@@ -476,7 +476,48 @@ def test_what_is_written_is_found(told: Path) -> None:
 def test_what_is_said_is_found(told: Path) -> None:
     (best, *_) = rows("search", "football in the garden", "--by", "speech", "-l", str(told))
     assert "football" in best["snippet"] and best["snippet_kind"] == "speech"
-    assert best["start"] == pytest.approx(6.1, abs=0.5)
+    assert best["start"] == pytest.approx(7.2, abs=0.4)  # of the word; its sentence begins at 6.1
+
+
+def test_what_is_said_in_another_language_is_not_kept(tmp_path: Path) -> None:
+    """The account of the video says so, until a reader that knows the language has read it."""
+    (tmp_path / "films").mkdir()
+    sound = speech("german.ogg")
+    walls = [card(size=(64, 64), shade=150)] * round(len(sound) / RATE * 5)
+    write_video(tmp_path / "films" / "a.mp4", walls, rate=5, sound=sound, sound_rate=RATE)
+    write_video(tmp_path / "films" / "silent.mp4", walls, rate=5)
+    with Library(tmp_path / "library", encoder="none") as library:
+        assert library.index(tmp_path / "films", ocr=False, speech="none").read["speech"] == []
+        report = library.index(tmp_path / "films", ocr=False)  # without being asked, where there is sound
+        assert report.read["speech"] == ["a"] and library.catalogue.cue_counts()["speech"] == 0
+        assert report.reading_notes == {
+            "a": "speech: all that is said, in a language that tiny.en does not know or too noisy, "
+            "is not kept"
+        }
+        assert library.index(tmp_path / "films", ocr=False).read["speech"] == []
+        row = library.catalogue.video("a").row
+        assert "tiny.en does not know" in library.catalogue.readings(row)["speech"].unread
+        assert "tiny.en does not know" in moviola("show", "a", "-l", str(library.folder))
+        library.remove(["a"])
+        library.restore(["a"])
+        row = library.catalogue.video("a").row
+        assert "tiny.en does not know" in library.catalogue.readings(row)["speech"].unread
+
+
+def test_why_no_speech_is_read(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the packages, or with a language that the packaged reader does not know, indexing goes on and
+    says how speech would be read; silent films and --no-speech want none.
+    """
+    monkeypatch.setattr(recognition, "hears_offline", lambda: False)
+    assert words.index(films, ocr=False).not_read == {}
+    for row in (video.row for video in words.catalogue.videos()):
+        words.catalogue.put_holdings(row, False, [Holding("sound", "audio, aac")])
+    said = words.index(films, ocr=False).not_read["speech"]
+    assert said.startswith("3 videos with sound and without subtitles; ") and "faster-whisper" in said
+    assert words.index(films, ocr=False, speech="none").not_read == {}
+    monkeypatch.setattr(recognition, "hears_offline", lambda: True)
+    said = words.index(films, ocr=False, speech_language="de").not_read["speech"]
+    assert "tiny.en knows English only; --speech names a reader that knows de" in said
 
 
 def test_by_meaning_too(told: Path) -> None:
@@ -491,7 +532,7 @@ def test_the_table_says_which_kind(told: Path) -> None:
 def test_show_counts_by_kind(told: Path) -> None:
     about = json.loads(moviola("show", "harbour", "-l", str(told), "--json"))
     assert about["kinds"]["text"] == 1 and about["kinds"]["speech"] >= 3 and about["kinds"]["subtitle"] == 0
-    assert about["readers"]["speech"].startswith("pocketsphinx ")
+    assert about["readers"]["speech"].startswith("tiny.en ")
     assert about["readers"]["speech"].endswith(", heard en")
     shown = moviola("show", "harbour", "-l", str(told))
     assert "text 1" in shown and "text rapidocr" in shown

@@ -4,16 +4,25 @@ As with encoders, a reader is named, libraries record its name and revision, and
 requested. The speech readers need the extra ``speech``.
 """
 
-from moviola.encoders.readers.contract import RATE, SpeechReader, TextLine, TextReader, Utterance, Voiced
+from moviola.encoders.readers.contract import (
+    RATE,
+    UNKNOWN_LANGUAGE,
+    SpeechReader,
+    TextLine,
+    TextReader,
+    Utterance,
+    Voiced,
+)  # fmt: skip
 from moviola.encoders.readers.loading import (
     OFFLINE_SPEECH,
     OFFLINE_TEXT,
+    hears_offline,
     load_speech_reader,
     load_text_reader,
 )
 from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
-    "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced",
-    "load_speech_reader", "load_text_reader", "voiced",
+    "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "UNKNOWN_LANGUAGE", "SpeechReader", "TextLine", "TextReader",
+    "Utterance", "Voiced", "hears_offline", "load_speech_reader", "load_text_reader", "voiced",
 ]  # fmt: skip

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from moviola.encoders.contract import Named
 from moviola.types import Box, Word
 
-__all__ = ["RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced"]
+__all__ = ["RATE", "UNKNOWN_LANGUAGE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced"]
 
 RATE = 16_000
 """Samples per second of the input of all speech readers."""
+
+UNKNOWN_LANGUAGE = "und"
+"""Language (ISO 639-2) of an utterance in one that the reader does not know: its text is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Utterance:
     Attributes:
         words: times of single words; empty if the reader does not know them.
         confidence: of the reader, in [0, 1].
-        language: recognised language (ISO 639-1).
+        language: recognised language (ISO 639-1), or UNKNOWN_LANGUAGE.
     """
 
     start: float

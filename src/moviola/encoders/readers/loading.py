@@ -6,19 +6,32 @@ import importlib.util
 from functools import cache
 
 from moviola.encoders.readers.contract import SpeechReader, TextReader
+from moviola.encoders.readers.whisper import TINY, TINY_PACKAGE, WhisperReader
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.plugins import plugin, plugins
 
-__all__ = ["OFFLINE_SPEECH", "OFFLINE_TEXT", "PACKAGES", "load_speech_reader", "load_text_reader"]
+__all__ = [
+    "OFFLINE_SPEECH",
+    "OFFLINE_TEXT",
+    "PACKAGES",
+    "hears_offline",
+    "load_speech_reader",
+    "load_text_reader",
+]
 
 OFFLINE_TEXT = "rapidocr"
 """Packaged reader of text."""
 
-OFFLINE_SPEECH = "pocketsphinx"
+OFFLINE_SPEECH = TINY
 """Packaged reader of English speech."""
 
-PACKAGES = ("faster_whisper", "pocketsphinx")
+PACKAGES = ("faster_whisper",)
 """Modules that readers of speech need."""
+
+
+def hears_offline() -> bool:
+    """Whether the packaged reader of speech can be opened."""
+    return all(importlib.util.find_spec(module) is not None for module in (*PACKAGES, TINY_PACKAGE))
 
 
 def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
@@ -41,9 +54,8 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
     """Open a reader of speech.
 
     Args:
-        name: ``"pocketsphinx"``, offline, English alone, on the CPU; a Whisper model for CTranslate2: a
-            folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``; or a
-            plug-in's.
+        name: ``"tiny.en"``, offline, English alone; a Whisper model for CTranslate2: a folder, or a hub id
+            that was pulled before, such as ``"Systran/faster-whisper-small"``; or a plug-in's.
         device: ``"auto"`` (cuda, cpu), or one of them.
         language: spoken language (ISO 639-1); None: detected, by models that know several.
 
@@ -58,17 +70,20 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
         if hasattr(reader, "longest_side"):
             raise InvalidValue(f"speech reader {name!r}: it reads pictures; give it to `--ocr-reader`")
         return reader
-    if any(importlib.util.find_spec(module) is None for module in PACKAGES):
+    needed = (*PACKAGES, TINY_PACKAGE) if name == OFFLINE_SPEECH else PACKAGES
+    if any(importlib.util.find_spec(module) is None for module in needed):
         raise MissingDependency("speech needs further packages", "speech")
-    if name != OFFLINE_SPEECH:
-        from moviola.encoders.readers.whisper import WhisperReader
+    return (
+        _packaged_speech(device, language)
+        if name == OFFLINE_SPEECH
+        else WhisperReader(name, device, language)
+    )
 
-        return WhisperReader(name, device, language)
-    from moviola.encoders.readers.sphinx import SphinxReader
 
-    if language not in (None, "en"):
-        raise InvalidValue(f"pocketsphinx knows English only, not {language!r}; use a Whisper model")
-    return SphinxReader()
+@cache
+def _packaged_speech(device: str, language: str | None) -> SpeechReader:
+    """One per process: each call of indexing asks for it, and it keeps nothing of what it has read."""
+    return WhisperReader(OFFLINE_SPEECH, device, language)
 
 
 @cache

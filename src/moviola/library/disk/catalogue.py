@@ -46,13 +46,14 @@ class ShotRow:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A finished reading of one video: the kind of cues, the reader's name, its revision, which changes with
-    its weights, and the recognised language, empty if none.
+    its weights, the recognised language, empty if none, and what is said of what it could not read.
     """
 
     kind: CueKind
     reader: str
     revision: str
     language: str = ""
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +281,20 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
 
     def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
         """Store which readers have read a video; readings of other kinds stay."""
-        rows = [(row, *astuple(reading)) for reading in readings]
+        readings = [*readings]
+        rows = [(row, *astuple(reading)[:-1]) for reading in readings]
         self._put_all("readings (video, kind, reader, revision, language)", rows)
+        for one in readings:
+            self._rows("DELETE FROM unread WHERE video = ? AND kind = ?", (row, one.kind))
+        said = [(row, one.kind, one.unread) for one in readings if one.unread]
+        self._put_all("unread (video, kind, reason)", said)
 
     def readings(self, row: int) -> dict[CueKind, Reading]:
         """Readings of a video, by the kind of their cues."""
         columns = "kind, reader, revision, language"
         rows = self._rows_of("readings", f"SELECT {columns} FROM readings WHERE video = ?", (row,))
-        return {kind: Reading(kind, *rest) for kind, *rest in rows}
+        said = dict(self._rows_of("unread", "SELECT kind, reason FROM unread WHERE video = ?", (row,)))
+        return {row[0]: Reading(*row[:4], said.get(row[0], "")) for row in rows}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video, replacing earlier ones."""

@@ -26,6 +26,12 @@ CREATE TABLE IF NOT EXISTS readings (
     PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
+    # What is said of what a reader could not read of a video, by the kind of its cues; no row: nothing.
+    "unread": """
+CREATE TABLE IF NOT EXISTS unread (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (video, kind)
+) WITHOUT ROWID
+""",
     # Frames whose features are copies of an earlier frame's (library.ingest.unchanged_frames); no row: none.
     "repeats": "CREATE TABLE IF NOT EXISTS repeats (video INTEGER PRIMARY KEY, frames INTEGER NOT NULL)",
     # Of cues that were recognised; a cue without a row here is a subtitle.

@@ -107,9 +107,11 @@ class Indexer:
             ocr: read text in pictures; None: in pictures of at least 240 pixels. Earlier results stay.
             ocr_reader: reader of text in pictures, a plug-in's name; it reads small pictures, too, and what
                 another one has read. None: ``"rapidocr"``.
-            speech: reader of speech for videos without subtitles: ``"pocketsphinx"`` (English, offline), or a
-                Whisper model for CTranslate2, a folder or a hub id that was pulled; None: no speech. Videos
-                that another reader has read, or with other options, are read again.
+            speech: reader of speech for videos with sound and without subtitles: ``"tiny.en"`` (English,
+                offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; videos
+                that another reader has read, or with other options, are read again. None: ``"tiny.en"``
+                where the extra ``speech`` is installed, for videos that no reader has read; ``"none"``: no
+                speech.
             speech_track: sound track to read: a number from 1 on, or a language (ISO 639), where videos
                 without such a track are reported; ``"all"``; None or ``"default"``: the one that players
                 choose by the file's flags.

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from moviola.encoders.readers import (
+    OFFLINE_SPEECH,
     OFFLINE_TEXT,
     SpeechReader,
     TextReader,
+    hears_offline,
     load_speech_reader,
     load_text_reader,
 )
@@ -32,7 +34,9 @@ from moviola.errors import (
     MissingModel,
     UnreadableMedia,
     counted,
+    installing,
 )
+from moviola.library.disk.accounts import Account
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.disk.schema import UNREAD, encoding_of, with_encoding
 from moviola.library.ingest.plan import IngestProgress, IngestReport
@@ -95,13 +99,15 @@ AS_PLAYED = Listening()
 @dataclass(frozen=True, slots=True)
 class Readers:
     """The readers of this run, and options of reading speech. The kinds that an option named are read again
-    where another reader has read them, and in small pictures, too.
+    where another reader has read them, and in small pictures, too. ``no_speech`` says how to read speech
+    where nobody refused it and no reader can be opened.
     """
 
     text: TextReader | None
     speech: SpeechReader | None
     named: Collection[CueKind] = ()
     listening: Listening = AS_PLAYED
+    no_speech: str = ""
 
     @classmethod
     def chosen(
@@ -114,7 +120,7 @@ class Readers:
         speech_track: str | None = None,
         speech_language: str | None = None,
     ) -> Readers:
-        """Readers from options of :meth:`moviola.library.Indexer.index`; ``"none"`` reads no speech, too.
+        """Readers from options of :meth:`moviola.library.Indexer.index`; ``"none"`` reads no speech.
 
         Raises:
             InvalidValue: an impossible track or language, or a reader of another kind.
@@ -127,15 +133,22 @@ class Readers:
         if ocr is not False:
             text = load_text_reader(ocr_reader or OFFLINE_TEXT)
             named += ["text"] if ocr or ocr_reader else []
-        if speech not in (None, NONE):
-            hears = load_speech_reader(str(speech), device=device, language=listening.language)
-            named.append("speech")
-        return cls(text, hears, named, listening)
+        no_speech = ""
+        if speech is None and listening.language not in (None, "en"):
+            no_speech = (
+                f"{OFFLINE_SPEECH} knows English only; --speech names a reader that knows {speech_language}"
+            )
+        elif speech is None and not hears_offline():
+            no_speech = f"{installing('speech')} adds a reader of English; --no-speech leaves it out"
+        elif speech != NONE:
+            hears = load_speech_reader(speech or OFFLINE_SPEECH, device=device, language=listening.language)
+            named += ["speech"] if speech else []
+        return cls(text, hears, named, listening, no_speech)
 
     @classmethod
-    def require(cls, ocr: bool | None, ocr_reader: str | None, **options: Any) -> None:
-        """Raise the errors of :meth:`chosen`, for readers that are named; the default one is not loaded."""
-        cls.chosen(bool(ocr or ocr_reader), ocr_reader, **options)
+    def require(cls, ocr: bool | None, ocr_reader: str | None, speech: str | None, **options: Any) -> None:
+        """Raise the errors of :meth:`chosen`, for readers that are named; the default ones are not loaded."""
+        cls.chosen(bool(ocr or ocr_reader), ocr_reader, speech or NONE, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,26 +167,34 @@ class ReadingRun:
     def read(self, videos: Collection[str], readers: Readers) -> None:
         """Run the readers over the videos, by id, that they have not read."""
         chosen: dict[CueKind, Reader | None] = {"text": readers.text, "speech": readers.speech}
+        usual: dict[CueKind, Callable[[list[VideoRow]], list[VideoRow]]]
+        usual = {"text": self._legible, "speech": self._with_sound}
         for kind, reader in chosen.items():
-            if reader is not None:
-                waiting = [
-                    video
-                    for video in self.store.searchable().values()
-                    if video.video_id in videos and self._lacks(video, kind, reader.id, readers)
-                ]
-                if kind == "text" and kind not in readers.named:
-                    waiting = self._legible(waiting)
-                if waiting:
-                    self._read_all(kind, reader, readers.listening, waiting)
+            if reader is None and not (kind == "speech" and readers.no_speech):
+                continue
+            waiting = [
+                video
+                for video in self.store.searchable().values()
+                if video.video_id in videos and self._lacks(video, kind, reader, readers)
+            ]
+            if kind not in readers.named:
+                waiting = usual[kind](waiting)
+            if waiting and reader is not None:
+                self._read_all(kind, reader, readers.listening, waiting)
+            elif waiting:
+                what = f"{counted(len(waiting), 'video')} with sound and without subtitles"
+                self.report.not_read["speech"] = f"{what}; {readers.no_speech}"
 
-    def _lacks(self, video: VideoRow, kind: CueKind, reader: str, readers: Readers) -> bool:
+    def _lacks(self, video: VideoRow, kind: CueKind, reader: Reader | None, readers: Readers) -> bool:
         if kind == "speech" and any(cue.kind == "subtitle" for cue in self.store.catalogue.cues(video.row)):
             return False
         reading = self.store.catalogue.readings(video.row).get(kind)
         if reading is None:
             return True
+        if reader is None or kind not in readers.named:
+            return False
         otherwise = kind == "speech" and not readers.listening.same(reading.revision)
-        return kind in readers.named and (reading.reader != reader or otherwise)
+        return reading.reader != reader.id or otherwise
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those of small pictures, which are reported."""
@@ -185,6 +206,16 @@ class ReadingRun:
             )
         return large
 
+    def _with_sound(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
+        """Videos without those whose files have no sound."""
+        accounts = self.store.catalogue.accounts()
+        holdings = {video.row: accounts.get(video.row, Account()).holdings for video in videos}
+        return [
+            video
+            for video in videos
+            if (held := holdings[video.row]) is None or any(one.held_as == "sound" for one in held)
+        ]
+
     def _read_all(self, kind: CueKind, reader: Reader, listening: Listening, videos: list[VideoRow]) -> None:
         catalogue = self.store.catalogue
         goes_through = VideoReader(kind, reader, self.store.encoders.device, listening)
@@ -195,9 +226,11 @@ class ReadingRun:
                 if isinstance(found, MediaError):
                     self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
                 else:
-                    cues, language = found
-                    _commit(self.store, video, cues, Reading(kind, reader.id, revision, language))
+                    cues, language, unread = found
+                    _commit(self.store, video, cues, Reading(kind, reader.id, revision, language, unread))
                     self.report.read[kind].append(video.video_id)
+                    if unread:
+                        self.report.reading_notes[video.video_id] = f"{kind}: {unread}"
                 advance()
 
     def _here(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
@@ -225,8 +258,8 @@ class ReadingRun:
         return _ToRead(Path(video.path), video.duration, shots)
 
 
-Found = tuple[list[Cue], str]
-"""Cues of a video, and the recognised language."""
+Found = tuple[list[Cue], str, str]
+"""Cues of a video, the recognised language, and what is said of what could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +302,7 @@ class VideoReader:
                 if self.kind == "speech":
                     reader = cast(SpeechReader, self._reader)
                     return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
-                return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
+                return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), "", ""
         except MediaError as error:
             return error
         except BrokenPlugin as error:

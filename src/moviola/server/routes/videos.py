@@ -65,11 +65,17 @@ async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
         says=[schemas.FileSaying(kind=one.kind, text=one.text) for one in said],
         holds=[_held(one) for one in account.holdings or ()],
         subtitles=[*account.problems, *account.notes],
+        unread=_unread(service, video),
         fps=about.frame_rate if about else None,
         audio_codec=about.audio_codec if about else None,
         playable=playable,
         stream_ready=playable or service.converted.files.find(converted_name(video)) is not None,
     )
+
+
+def _unread(service: Service, video: VideoRow) -> list[str]:
+    readings = service.library.catalogue.readings(video.row)
+    return [f"{kind}: {one.unread}" for kind, one in readings.items() if one.unread]
 
 
 def _held(one: Holding) -> schemas.HeldPart:
