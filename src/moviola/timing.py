@@ -26,6 +26,7 @@ STAGES: dict[str, str] = {
     "refinement": "finding the best span of each proposal",
     "calibration": "suppressing duplicates, and turning matching scores into scores",
     "cues": "searching speech and text",
+    "sounds": "searching sounds",
     "names": "searching names of videos",
     "fusion": "joining the evidence, filters and ranking",
 }

@@ -28,10 +28,11 @@ from moviola.errors import InvalidValue
 T = TypeVar("T")
 
 __all__ = [
-    "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "STRONG", "Band", "Box", "Capture", "CaptureSource",
-    "CopiedMoment", "Cue", "CueForm", "CueKind", "FrameSize", "HeldAs", "Holding", "Moment", "Query",
-    "Reason", "ReasonKind", "Saying", "Span", "Video", "Word", "band_of", "clock", "plain_seconds",
-    "require_kind", "require_kinds", "require_known", "require_positive", "several", "shown_score",
+    "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "SNIPPET_KINDS", "STRONG", "Band", "Box", "Capture",
+    "CaptureSource", "CopiedMoment", "Cue", "CueForm", "CueKind", "FrameSize", "HeldAs", "Holding",
+    "Moment", "Query", "Reason", "ReasonKind", "Saying", "SnippetKind", "Span", "Video", "Word", "band_of",
+    "clock", "plain_seconds", "require_kind", "require_kinds", "require_known", "require_positive",
+    "several", "shown_score",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text", "chapter"]
@@ -134,9 +135,16 @@ class Query:
     text: str
 
 
-ReasonKind = Literal["seen", "said", "written", "titled", "named", "described", "like"]
-"""Kind of a reason: pictures, speech and subtitles, text in the picture, the title of a chapter, the video's
-name, what its file says of it, similarity to pictures."""
+ReasonKind = Literal["seen", "said", "written", "heard", "titled", "named", "described", "like"]
+"""Kind of a reason: pictures, speech and subtitles, text in the picture, sounds, the title of a chapter, the
+video's name, what its file says of it, similarity to pictures."""
+
+SNIPPET_KINDS = (*CUE_KINDS, "sound")
+"""All kinds of snippets."""
+
+SnippetKind = CueKind | Literal["sound", ""]
+"""Kind of a snippet: of its cues, or ``"sound"`` for the name of a sound; empty without one, and where parts
+quote several kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +174,9 @@ class CopiedMoment:
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
-    ``source`` is the evidence that found it: ``"visual"``, a kind of cue, ``"named"``, or ``"both"`` for
-    several; ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
+    ``source`` is the evidence that found it: ``"visual"``, a kind of cue, ``"sound"``, ``"named"``, or
+    ``"both"`` for several; ``snippet`` is matching speech or text, or a sound's name, else empty, and
+    ``snippet_kind`` its kind.
     ``steps`` are the moments of a sequence's steps in order, ranked as the whole, which runs from the start
     of the first to the end of the last. ``band`` says how likely it is right (:data:`BANDS`); of what was
     chosen by hand it is strong. ``folded`` are the spans of overlapping moments folded into this one, best
@@ -183,7 +192,7 @@ class Moment:
     source: str = "visual"
     snippet: str = ""
     steps: tuple[Moment, ...] = ()
-    snippet_kind: CueKind | Literal[""] = ""
+    snippet_kind: SnippetKind = ""
     band: Band = "strong"
     folded: tuple[Span, ...] = ()
     why: tuple[Reason, ...] = ()

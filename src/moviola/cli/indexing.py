@@ -114,7 +114,7 @@ def index_(
 ) -> None:
     """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
 
-    Pictures come first, then text in pictures, then speech; a step that was left out can follow later.
+    Pictures come first, then sounds, text in pictures, and speech; a step that was left out can follow later.
 
     Example: `moviola index ~/Videos`
 
@@ -125,6 +125,7 @@ def index_(
     From Python: `moviola.library.Indexer.index`.
     """
     from moviola.library.ingest.recognition import Readers
+    from moviola.library.ingest.sounds import chosen_sound_reader
     from moviola.search import Library
 
     reading = as_reading(reading)
@@ -132,7 +133,9 @@ def index_(
         _require_there(sources)
         # Nor may the name of a reader that is not there.
         unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
-        Readers.require(**unnamed | reading, device=device, speech_track=speech_track)
+        named = unnamed | {name: value for name, value in reading.items() if name != "sounds"}
+        Readers.require(**named, device=device, speech_track=speech_track)
+        chosen_sound_reader(reading.get("sounds"))
     with Library(
         library, encoder=encoder_for(context, library, encoder),
         sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
@@ -278,6 +281,8 @@ def _print_report(report: IngestReport, library: Path, count: int, json: bool) -
     for kind, ids in report.read.items():
         if ids:
             console.print(f"{kind} read in {counted(len(ids), 'video')}")
+    if report.heard:
+        console.print(f"sounds read in {counted(len(report.heard), 'video')}")
     for line in _problems(report):
         note(line.replace("\n", "\ufffd"))
 

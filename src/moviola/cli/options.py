@@ -73,6 +73,14 @@ def reading_options(
         ),
     ] = None,
     no_speech: Annotated[bool, Option("--no-speech", help="Read no speech.")] = False,
+    sounds: Annotated[
+        str | None,
+        Option(
+            help="Reader of sounds: yamnet, or a folder with its files; by default yamnet, if installed.",
+            show_default=False,
+        ),
+    ] = None,
+    no_sounds: Annotated[bool, Option("--no-sounds", help="Read no sounds.")] = False,
     speech_language: Annotated[
         str | None,
         Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
@@ -83,8 +91,8 @@ def reading_options(
 
 def as_reading(given: Mapping[str, Any]) -> dict[str, Any]:
     """Values of :func:`reading_options` as arguments of :meth:`moviola.library.Indexer.index`."""
-    speech = {"speech": "none"} if given["no_speech"] else {}
-    return {name: value for name, value in given.items() if name != "no_speech"} | speech
+    refused = {name: "none" for name in ("speech", "sounds") if given[f"no_{name}"]}
+    return {name: value for name, value in given.items() if not name.startswith("no_")} | refused
 
 
 def file_options(

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from moviola.errors import DataError
 from moviola.files.rows import number, text
-from moviola.types import BANDS, Band, CopiedMoment, CueKind, Moment, Reason, ReasonKind, Span
+from moviola.types import BANDS, SNIPPET_KINDS, Band, CopiedMoment, Moment, Reason, ReasonKind, Span
 
 __all__ = ["moment_row", "read_moment"]
 
@@ -43,7 +43,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
             read_moment(step, f"{place}: step {at}", rank)
             for at, step in enumerate(_objects(row, "steps", place), 1)
         ),
-        snippet_kind=_kind(row, "snippet_kind", get_args(CueKind), place) if row.get("snippet_kind") else "",
+        snippet_kind=_kind(row, "snippet_kind", SNIPPET_KINDS, place) if row.get("snippet_kind") else "",
         band=_band(row, place),
         folded=tuple(_span(one, f"{place}: folded") for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),

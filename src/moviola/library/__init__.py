@@ -9,6 +9,7 @@ from moviola.index import Trial
 from moviola.library.check import Problem, verify
 from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
 from moviola.library.derived.recordings import Recording, recordings_of
+from moviola.library.derived.sound_classes import sound_vectors
 from moviola.library.derived.video_names import (
     NameTable,
     VideoNames,
@@ -44,10 +45,10 @@ from moviola.library.mending import compact, ends_with_compaction, mend_settings
 __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "CueTrack", "Facts", "Indexer", "IngestProgress",
     "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
-    "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames",
-    "VideoRow", "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
+    "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow",
+    "View", "Viewer", "background_of", "calibrated", "compact", "concept_name", "concepts_of",
     "descriptions_in", "ends_with_compaction", "export_features", "forget_concept", "keep_concept",
-    "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of",
-    "repair", "require_no_library", "require_outside", "say_language", "stems_in", "taken_of", "there",
-    "unrelated_of", "verify",
+    "mend_settings", "names_in", "open_features", "present_path", "read_concept", "recordings_of", "repair",
+    "require_no_library", "require_outside", "say_language", "sound_vectors", "stems_in", "taken_of",
+    "there", "unrelated_of", "verify",
 ]  # fmt: skip

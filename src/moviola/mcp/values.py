@@ -37,10 +37,13 @@ class FoundMoment(StretchOfTime):
     video_id: str
     path: str = Field(description="The video's file.")
     score: Score = Field(description="Probability that it is right, from 0 to 1.")
-    source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), named, both.")
+    source: str = Field(
+        description="Evidence: visual, subtitle, speech, text (in pictures), sound, named, both."
+    )
     snippet: str = Field("", description="Matching words of the video, if any.")
     snippet_kind: str = Field(
-        "", description="Kind of the snippet: subtitle, speech, text in the picture, or chapter, a title."
+        "",
+        description="Kind of the snippet: subtitle, speech, text (in pictures), sound, or chapter, a title.",
     )
     steps: list[StretchOfTime] = Field([], description="With `then`: the time of each step.")
     band: Band = Field(

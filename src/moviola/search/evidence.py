@@ -39,6 +39,7 @@ from moviola.search.encoding import NOTHING, EncodedText, encoded_texts
 from moviola.search.filters import Filter
 from moviola.search.found import Candidate
 from moviola.search.fusion import fused
+from moviola.search.heard import SoundSearch
 from moviola.search.meaning import Meaning
 from moviola.search.name_evidence import Shares, named, shares_in
 from moviola.search.queries import (
@@ -81,6 +82,7 @@ class EvidenceGatherer:
         descriptions: what files say of the videos; None likewise.
         chosen: what filters choose in the view.
         meaning: what cosines of sentences are worth; None: meanings are not compared.
+        sounds: search in sounds; None: they do not count.
         encoded: the texts of its queries, see :meth:`prepare`.
     """
 
@@ -95,6 +97,7 @@ class EvidenceGatherer:
     filter: Filter
     chosen: Chosen
     meaning: Meaning | None = None
+    sounds: SoundSearch | None = None
     encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
     _composed: dict[Simple, tuple[QueryFeatures, Calibration]] = field(init=False, default_factory=dict)
     _hits: dict[tuple[Simple, Rows, int], Hits] = field(init=False, default_factory=dict)
@@ -184,9 +187,15 @@ class EvidenceGatherer:
         ]
 
     def said(self, thing: Simple, rows: Rows) -> list[Candidate]:
-        """Moments by speech or text, wherever in their videos; terms at the same time support each other."""
+        """Moments by speech, text or sound, wherever in their videos; terms at the same time support each
+        other.
+        """
+        heard: list[Candidate] = []
+        if self.sounds is not None:
+            alone = self.texts is None and not self.kinds and self.names is None
+            heard = self.sounds.moments(self.view, thing, rows, alone=alone)
         if not self.kinds:
-            return []
+            return heard
         total = sum(weight for _, weight in terms_of(thing))
         with stage("cues"):
             by_term = (
@@ -197,7 +206,7 @@ class EvidenceGatherer:
                 for term, weight in terms_of(thing)
                 if isinstance(term, Text)
             )
-            return reduce(fused, by_term, [])
+            return fused(reduce(fused, by_term, []), heard)
 
     @property
     def languages(self) -> frozenset[str]:

@@ -123,6 +123,7 @@ def _evidence(store: LibraryStore, videos: VideoTable, generation: int) -> dict[
     cues = store.catalogue.videos_with_cues()
     counts: dict[By, int] = {"visual": len(videos.with_frames) if store.settings.encoder else 0}
     counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
+    counts["sound"] = len(store.catalogue.sounds_read()) if store.settings.sentence_encoder else 0
     tables = names_in(store, generation, videos), descriptions_in(store, generation, videos)
     counts["named"] = len(set().union(*(table.distinguished() for table in tables)))
     return {by: count for by, count in counts.items() if count}

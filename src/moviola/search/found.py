@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from moviola.library import Catalogue, VideoRow, present_path, taken_of
 from moviola.search.notes import Note
 from moviola.search.queries import SearchQuery
-from moviola.types import Band, CopiedMoment, CueKind, Moment, Reason, Span, band_of
+from moviola.types import Band, CopiedMoment, Moment, Reason, SnippetKind, Span, band_of
 
 __all__ = ["Candidate", "SearchResult", "still_there", "whereabouts"]
 
@@ -21,9 +21,9 @@ class Candidate:
     Attributes:
         row: row number of its video in the catalogue.
         score: in [0, 1].
-        source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that is known
-            by its name alone, or ``"both"`` for several.
-        snippet: matching speech or text, if any.
+        source: evidence that found it: ``"visual"``, the kind of a cue, ``"sound"``, ``"named"`` for a video
+            that is known by its name alone, or ``"both"`` for several.
+        snippet: matching speech or text, or the name of a sound, if any.
         match: the matching score behind ``score``; orders moments whose scores are equal.
         steps: of a sequence, in order.
         snippet_kind: kind of the snippet's cues; empty without a snippet, and where steps of a sequence quote
@@ -40,7 +40,7 @@ class Candidate:
     snippet: str = ""
     match: float = 0.0
     steps: tuple[Candidate, ...] = ()
-    snippet_kind: CueKind | Literal[""] = ""
+    snippet_kind: SnippetKind = ""
     why: tuple[Reason, ...] = ()
     folded: tuple[Span, ...] = ()
     copies: tuple[CopiedMoment, ...] = ()

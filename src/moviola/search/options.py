@@ -15,7 +15,7 @@ from moviola.types import CUE_KINDS, POSSIBLE, Band, CueKind, require_kind
 
 __all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "OptionChanges", "SearchOptions"]
 
-By = Literal["all", "visual", "subtitles", "speech", "said", "text", "chapters", "named"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text", "sound", "chapters", "named"]
 """Kinds of evidence."""
 
 KINDS: dict[By, tuple[CueKind, ...]] = {
@@ -25,6 +25,7 @@ KINDS: dict[By, tuple[CueKind, ...]] = {
     "speech": ("speech",),
     "said": ("subtitle", "speech"),
     "text": ("text",),
+    "sound": (),
     "chapters": ("chapter",),
     "named": (),
 }
@@ -64,8 +65,8 @@ class SearchOptions:
     """In [0, 1]; a band becomes the least score that it has (:data:`moviola.types.BANDS`)."""
     by: By = declared(
         CHOICE, "Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
-        "text (in pictures); chapters (by their titles); named (whole videos, by names and what "
-        "their files say of them).",
+        "text (in pictures); sound (what is heard); chapters (by their titles); named (whole videos, by "
+        "names and what their files say of them).",
         panel="", label="Found by", default="all", choices=get_args(By),
     )  # fmt: skip
     """Evidence to use."""

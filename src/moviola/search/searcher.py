@@ -30,6 +30,7 @@ from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Candidate, SearchResult
 from moviola.search.fusion import ranked
+from moviola.search.heard import SoundSearch
 from moviola.search.meaning import Meaning
 from moviola.search.notes import Note
 from moviola.search.options import KINDS, By, SearchOptions
@@ -49,6 +50,7 @@ _LACKING: dict[By, str] = {
     "speech": "holds no recognised speech; `moviola index` reads it with the extra `speech`",
     "said": "holds no subtitles and no recognised speech; `moviola index` reads it with the extra `speech`",
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
+    "sound": "holds no sounds that were read; `moviola index` reads them where YAMNet is installed",
     "chapters": "holds no film with chapters that have titles; search by pictures",
     "named": "holds no videos that differ by words in the names of their files; search by pictures",
 }
@@ -64,7 +66,7 @@ class Searcher:
         self._store = store
         self.refiner: Refiner | None = None
         """Replaces the library's own stage 3; None: keeps that."""
-        self._viewer, self._cues = Viewer(store), CueSearch(store)
+        self._viewer, self._cues, self._sounds = Viewer(store), CueSearch(store), SoundSearch(store)
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
@@ -231,7 +233,11 @@ class Searcher:
         return EvidenceGatherer(
             self._store, view, texts, vectors, self._cues, kinds, names, descriptions, options.filter,
             self._chosen_in(view), meaning,
+            self._sounds if options.by in ("all", "sound") and self._has_sounds() else None,
         )  # fmt: skip
+
+    def _has_sounds(self) -> bool:
+        return bool(self._store.settings.sentence_encoder) and self._store.catalogue.has_sounds()
 
     def _meaning(self) -> Meaning | None:
         with self._lock:
@@ -248,6 +254,8 @@ class Searcher:
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
         there: object = kinds
+        if by == "sound":
+            there = self._has_sounds()
         if by == "named":
             there = view.names.distinguishable or view.descriptions.distinguishable
         if by in _LACKING and not there:

@@ -12,6 +12,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.library.ingest.recognition import Readers
+from moviola.library.ingest.sounds import chosen_sound_reader
 from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 
@@ -65,8 +66,9 @@ class Options:
         root_path: path below which a proxy has the server, as ``/films``; empty at the root. Requests may
             come with it or without it.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
-        reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech`` and
-            ``speech_language`` of :meth:`moviola.library.Indexer.index`; its defaults by default.
+        reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech``,
+            ``speech_language`` and ``sounds`` of :meth:`moviola.library.Indexer.index`; its defaults by
+            default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
         additions: settings of what plug-ins add (:class:`moviola.plugins.ServerAddition`), by name.
         device: what encodes queries and videos: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"`` or ``"auto"``.
@@ -117,7 +119,9 @@ class Options:
                 raise InvalidValue(f"--allow-ingest {folder}: no such folder; name one that exists")
         if self.watch:  # the process that watches would fail again and again, where nobody looks
             unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
-            Readers.require(**unnamed | dict(self.reading), device=self.device)
+            named = unnamed | {name: value for name, value in self.reading.items() if name != "sounds"}
+            Readers.require(**named, device=self.device)
+            chosen_sound_reader(self.reading.get("sounds"))
 
 
 def is_loopback(host: str) -> bool:

@@ -142,7 +142,7 @@ class FoundMoment(ResponseModel):
     score: Score
     source: str = Field(description="Evidence that found it.", examples=["visual"])
     snippet: str = Field(description="Matching speech or text.", examples=[""])
-    snippet_kind: str = Field(description="subtitle, speech, text or empty.", examples=[""])
+    snippet_kind: str = Field(description="subtitle, speech, text, sound or empty.", examples=[""])
     steps: list[Part] = Field(description="Steps of a sequence.", examples=[[]])
     band: Band = Field(
         description="How likely it is right: strong (score .5 or more), possible (.2 or more), weak.",

@@ -20,9 +20,11 @@ from moviola.encoders.readers.loading import (
     load_speech_reader,
     load_text_reader,
 )
+from moviola.encoders.readers.sounds import HOP, PATCH, SoundReader, hears_sounds, open_sound_reader
 from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
-    "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "UNKNOWN_LANGUAGE", "SpeechReader", "TextLine", "TextReader",
-    "Utterance", "Voiced", "hears_offline", "load_speech_reader", "load_text_reader", "voiced",
+    "HOP", "OFFLINE_SPEECH", "OFFLINE_TEXT", "PATCH", "RATE", "UNKNOWN_LANGUAGE", "SoundReader",
+    "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced", "hears_offline", "hears_sounds",
+    "load_speech_reader", "load_text_reader", "open_sound_reader", "voiced",
 ]  # fmt: skip

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "background_of",
     "calibrated",
+    "kept",
     "text_vectors",
     "texts_among_segments",
     "unrelated_cosines",
@@ -76,10 +77,10 @@ def text_vectors(store: LibraryStore) -> Floats:
         check_features(rows, (len(texts), encoder.dim), encoder.id)
         return normalised(rows)
 
-    return np.asarray(_kept(store, "background.npz", "vectors", store.settings.encoder_revision, encoded))
+    return np.asarray(kept(store, "background.npz", "vectors", store.settings.encoder_revision, encoded))
 
 
-def _kept(
+def kept(
     store: LibraryStore, file: str, name: str, revision: str, make: Callable[[], NDArray[Any]]
 ) -> NDArray[Any]:
     """An array in a file of the cache, made again where that is not of this encoder and these texts."""
@@ -119,7 +120,7 @@ def unrelated_of(store: LibraryStore) -> UnrelatedCosines:
         return encoder.unrelated
     measure = partial(unrelated_cosines, encoder.encode_text)
     revision = store.settings.sentence_revision
-    cosines = _kept(store, "unrelated.npz", "cosines", revision, lambda: np.array(astuple(measure())))
+    cosines = kept(store, "unrelated.npz", "cosines", revision, lambda: np.array(astuple(measure())))
     return UnrelatedCosines(*cosines.tolist())
 
 

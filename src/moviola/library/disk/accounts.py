@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from moviola.library.disk.database import Database
 from moviola.types import HeldAs, Holding, Saying
 
-__all__ = ["EDITION", "Account", "Accounts"]
+__all__ = ["EDITION", "Account", "Accounts", "has_sound"]
 
 EDITION = 1
 """Number of what is looked for in files: those that were looked at with a lower one are looked at again."""
@@ -37,6 +37,12 @@ class Account:
     def unused(self) -> tuple[Holding, ...]:
         """Parts of the file that are not used."""
         return tuple(one for one in self.holdings or () if not one.used)
+
+
+def has_sound(account: Account | None) -> bool:
+    """Whether a video has sound, as far as is known of its file."""
+    held = None if account is None else account.holdings
+    return held is None or any(one.held_as == "sound" for one in held)
 
 
 _ACCOUNTS = "SELECT video, beside, holdings, problems, notes FROM accounts"

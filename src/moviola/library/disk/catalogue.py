@@ -28,6 +28,7 @@ from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
+from moviola.library.disk.sounds import Sounds
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "CueTrack", "Job", "Reading", "ShotRow", "VideoRow"]
@@ -67,7 +68,7 @@ class Job:
     started: str
 
 
-class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettings, Database):
+class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, NotedSettings, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -190,6 +191,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
             if content == video.hash:  # these belong to the bytes
                 of_bytes = (
                     "copies", "captures", "accounts", "facts", "checksums", "said_languages", "tracks_read",
+                    "sounds",
                 )  # fmt: skip
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
@@ -294,7 +296,10 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         columns = "kind, reader, revision, language"
         rows = self._rows_of("readings", f"SELECT {columns} FROM readings WHERE video = ?", (row,))
         said = dict(self._rows_of("unread", "SELECT kind, reason FROM unread WHERE video = ?", (row,)))
-        return {row[0]: Reading(*row[:4], said.get(row[0], "")) for row in rows}
+        return {
+            kind: Reading(kind, reader, revision, language, said.get(kind, ""))
+            for kind, reader, revision, language in rows
+        }
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video, replacing earlier ones."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, printable
 from moviola.files.presence import is_file
 from moviola.library.disk.catalogue import Catalogue
 from moviola.library.disk.settings import SETTINGS_FILE
+from moviola.types import require_kind
 
-__all__ = ["library_around", "require_no_library", "require_outside"]
+__all__ = ["library_around", "require_no_library", "require_outside", "require_sources"]
 
 
 def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -> None:
@@ -76,3 +79,18 @@ def _subtitles(video: Path) -> tuple[Path, ...]:
         return sidecars(video)
     except OSError:  # its folder is away
         return ()
+
+
+def require_sources(sources: Sequence[str | PathLike[str]]) -> None:
+    """Refuse to index nothing, what is no path, and what lies in a library."""
+    if not sources:
+        raise InvalidValue("nothing to index: name at least one video file or folder")
+    for source in sources:
+        require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
+        if not os.fspath(source):  # which as a path would be the current folder
+            raise InvalidValue("source '': name a video file or a folder; `.` is the current folder")
+        if library := library_around(Path(source)):
+            raise InvalidValue(
+                f"{printable(source)}: in the folder of the library {printable(library)}, "
+                "which is always left out; name the folder of the videos"
+            )

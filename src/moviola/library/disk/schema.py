@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS unread (
     video INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
+    # What is heard, patch by patch (library.disk.sounds), by the revision of its reader.
+    "sounds": """
+CREATE TABLE IF NOT EXISTS sounds (video INTEGER PRIMARY KEY, revision TEXT NOT NULL, heard TEXT NOT NULL)
+""",
     # Frames whose features are copies of an earlier frame's (library.ingest.unchanged_frames); no row: none.
     "repeats": "CREATE TABLE IF NOT EXISTS repeats (video INTEGER PRIMARY KEY, frames INTEGER NOT NULL)",
     # Of cues that were recognised; a cue without a row here is a subtitle.
@@ -103,6 +107,10 @@ CREATE TABLE IF NOT EXISTS removed (
     row INTEGER PRIMARY KEY, video_id TEXT NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
     since TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, content TEXT NOT NULL
 )
+""",
+    # Names of the classes of sounds, as JSON, by the revision of their reader.
+    "sound_classes": """
+CREATE TABLE IF NOT EXISTS sound_classes (revision TEXT PRIMARY KEY, names TEXT NOT NULL) WITHOUT ROWID
 """,
     # Zones of cameras' clocks that were given (library.disk.camera_zones).
     "camera_zones": """

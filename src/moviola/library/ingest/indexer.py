@@ -10,16 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moviola.errors import IndexServerError, InvalidValue, LibraryError, printable
+from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.files.presence import is_gone
 from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
+from moviola.library.derived.sound_classes import sound_vectors
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.camera_zones import camera_zones_of
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.models_in_use import NONE, ROLES, other_stage1_in_use
-from moviola.library.disk.protected_paths import library_around
+from moviola.library.disk.protected_paths import require_sources
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.choosing import use_models, use_sentences
 from moviola.library.ingest.following import (
@@ -38,6 +39,7 @@ from moviola.library.ingest.following import (
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
 from moviola.library.ingest.recognition import Readers, ReadingRun, encode_cues_where_missing
+from moviola.library.ingest.sounds import SoundRun, chosen_sound_reader
 from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
@@ -77,6 +79,7 @@ class Indexer:
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
+        sounds: str | None = None,
         subtitle_encoding: str | None = None,
         camera_zones: Sequence[str] | None = None,
         workers: int | str | None = None,
@@ -116,6 +119,7 @@ class Indexer:
                 without such a track are reported; ``"all"``; None or ``"default"``: the one that players
                 choose by the file's flags.
             speech_language: spoken language (ISO 639); None: detected.
+            sounds: reader of sounds: ``"yamnet"``, a folder of its files, or ``"none"``; None: if installed.
             subtitle_encoding: encoding of subtitle files that are not in Unicode, ``"windows-1250"`` for one,
                 kept with the videos that it was given for; ``"auto"``: the likeliest; None: as before.
             camera_zones: as of :meth:`.camera_zones.CameraZone.parse`, kept until given again.
@@ -139,20 +143,9 @@ class Indexer:
         """
         from moviola.library.ingest.scan import make_plan
 
-        if not sources:
-            raise InvalidValue("nothing to index: name at least one video file or folder")
-        for source in sources:
-            require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
-            if not os.fspath(source):  # which as a path would be the current folder
-                raise InvalidValue("source '': name a video file or a folder; `.` is the current folder")
-            if library := library_around(Path(source)):
-                raise InvalidValue(
-                    f"{printable(source)}: in the folder of the library {printable(library)}, "
-                    "which is always left out; name the folder of the videos"
-                )
-        require_kinds(
-            bool, "True or False", prune=prune, every_frame=every_frame, stills=stills, links_out=links_out
-        )
+        require_sources(sources)
+        given = {"prune": prune, "every_frame": every_frame, "stills": stills, "links_out": links_out}
+        require_kinds(bool, "True or False", **given)
         require_kinds(bool | None, "True, False or None", ocr=ocr, default_excludes=default_excludes)
         calls = {"confirm": confirm, "settled": settled, "progress": progress}
         require_kinds(Callable | None, "a function, or None", **calls)  # type: ignore[arg-type]
@@ -162,6 +155,7 @@ class Indexer:
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language,
         )  # fmt: skip
+        hears = chosen_sound_reader(sounds)
         zones = camera_zones_of(camera_zones)
         subtitle_encoding = known_encoding(subtitle_encoding)
         chosen = nullcontext() if workers is None else open_workers(workers)
@@ -192,6 +186,7 @@ class Indexer:
                 look_again_where_needed(self._store, kept, report, progress)
                 named = {*kept, *report.added, *report.updated, *report.restored}
                 look_into(self._store, named, report, zones)
+                SoundRun(self._store, report, progress).read(named, hears)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report
@@ -411,8 +406,8 @@ class Indexer:
             LibraryError: the library has no visual encoder.
         """
         folder, settings = self._store.folder, self._store.settings
-        given = {"stage1": stage1, "refiner": refiner}
-        chosen = {role: source for role, source in given.items() if source is not None}
+        roles = {"stage1": stage1, "refiner": refiner}
+        chosen = {role: source for role, source in roles.items() if source is not None}
         if not chosen:
             raise InvalidValue(f"{folder}: nothing to change; name a stage1, a refiner, or {NONE!r}")
         if not settings.encoder:
@@ -493,6 +488,8 @@ class Indexer:
         publish_indexes(store)
         if store.encoders.visual is not None:
             text_vectors(store)
+        if store.catalogue.sounds_read() and store.settings.sentence_encoder:
+            sound_vectors(store)
         publish_names(store)
         features = store.features_of(store.searchable())
         keys = features.keys.tolist()

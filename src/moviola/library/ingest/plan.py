@@ -112,7 +112,7 @@ class IngestProgress:
     total: int
     video_id: str
     seconds: float
-    step: Literal["pictures"] | CueKind = "pictures"
+    step: Literal["pictures", "sounds"] | CueKind = "pictures"
 
 
 @dataclass(slots=True)
@@ -133,9 +133,9 @@ class IngestReport:
     ``unknown_cameras`` have a zone now, and no video.
     ``shots_found`` are unchanged videos of a library
     older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
-    encoded. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
-    those it could not, ``reading_notes`` what of a video is in a language that the reader does not know;
-    ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
+    encoded. ``read`` are videos that a reader read, by kind of cues, ``heard`` those whose sounds were read,
+    ``reading_problems`` those it could not, ``reading_notes`` what of a video is in a language that the
+    reader does not know; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
     frames that now have features, ``repeats`` that of frames that reuse the features of an earlier one.
     """
 
@@ -165,6 +165,7 @@ class IngestReport:
     shots_found: list[str] = field(default_factory=list)
     fingerprinted: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
+    heard: list[str] = field(default_factory=list)
     reading_problems: dict[str, str] = field(default_factory=dict)
     reading_notes: dict[str, str] = field(default_factory=dict)
     not_read: dict[str, str] = field(default_factory=dict)

@@ -36,7 +36,7 @@ from moviola.errors import (
     counted,
     installing,
 )
-from moviola.library.disk.accounts import Account
+from moviola.library.disk.accounts import has_sound
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.disk.schema import UNREAD, encoding_of, with_encoding
 from moviola.library.ingest.plan import IngestProgress, IngestReport
@@ -209,12 +209,7 @@ class ReadingRun:
     def _with_sound(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those whose files have no sound."""
         accounts = self.store.catalogue.accounts()
-        holdings = {video.row: accounts.get(video.row, Account()).holdings for video in videos}
-        return [
-            video
-            for video in videos
-            if (held := holdings[video.row]) is None or any(one.held_as == "sound" for one in held)
-        ]
+        return [video for video in videos if has_sound(accounts.get(video.row))]
 
     def _read_all(self, kind: CueKind, reader: Reader, listening: Listening, videos: list[VideoRow]) -> None:
         catalogue = self.store.catalogue

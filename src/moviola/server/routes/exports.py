@@ -25,7 +25,7 @@ from moviola.server.exporting import Exporting, own_folder
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy, message_of
 from moviola.server.service import Service, ServiceOf
-from moviola.types import Band, CueKind, Moment, Span, band_of
+from moviola.types import Band, Moment, SnippetKind, Span, band_of
 
 router = APIRouter(prefix="/api", tags=["export"])
 
@@ -64,7 +64,7 @@ class ExportMoment(schemas.RequestModel):
     )  # fmt: skip
     source: str = Field(default="visual", max_length=40, examples=["visual"])
     snippet: str = Field(default="", max_length=100_000, examples=[""])
-    snippet_kind: CueKind | Literal[""] = Field(default="", examples=[""])
+    snippet_kind: SnippetKind = Field(default="", examples=[""])
     steps: list[ExportStep] = Field(default_factory=list, max_length=20, examples=[[]])
     title: str = Field(default="", max_length=500, examples=["the dog"])
     note: str = Field(default="", max_length=5_000, examples=["take the second half"])

@@ -34,7 +34,7 @@ function tellingReasons({ why }) {
 }
 
 /** @type {Record<string, string>} */
-const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), titled: t("titled"), named: t("named"), described: t("described"), like: t("alike") };
+const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), heard: t("heard"), titled: t("titled"), named: t("named"), described: t("described"), like: t("alike") };
 
 /** What a reason is called, with the words that match.
  * @param {{kind: string, words: string[]}} reason */

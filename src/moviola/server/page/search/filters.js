@@ -13,7 +13,7 @@ import { Observable, changeSearch, libraryInfo, questionFields } from "../base/s
  * @type {Record<string, string>} */
 export const EVIDENCE = {
   all: t("everything"), visual: t("what is seen"), subtitles: t("subtitles"), speech: t("recognised speech"),
-  said: t("subtitles and speech"), text: t("text in pictures"), chapters: t("titles of chapters"), named: t("names of videos"),
+  said: t("subtitles and speech"), text: t("text in pictures"), sound: t("sounds"), chapters: t("titles of chapters"), named: t("names of videos"),
 };
 
 /** How much the filters leave, beside them where they lie over the answer. */

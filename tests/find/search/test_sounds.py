@@ -1,0 +1,109 @@
+"""Searching by what is heard: the right film, and nothing strong where nothing sounds so."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import known_sounds
+from known_sounds import RATE
+from moviola.cli import all_commands
+from moviola.errors import LibraryError
+from moviola.export import read_moments
+from moviola.library.disk.sounds import MOST_CLASSES
+from moviola.library.ingest import sounds as ingest
+from moviola.media import write_video
+from moviola.search import Library
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of four films that sound, two seconds of silence first, and a silent one; their names say
+    nothing.
+    """
+    folder = tmp_path_factory.mktemp("noisy")
+    (folder / "films").mkdir()
+    silence = np.zeros(2 * RATE, np.float32)
+    grey = [np.full((64, 64, 3), 90, np.uint8)] * 24
+    for place, name in enumerate(("siren", "birds", "telephone", "water")):
+        sound = np.concatenate([silence, getattr(known_sounds, name)()])
+        write_video(folder / "films" / f"{place}.mp4", grey, rate=2, sound=sound, sound_rate=RATE)
+    write_video(folder / "films" / "4.mp4", grey, rate=2)
+    with Library(folder / "library", encoder="none") as library:
+        before = library.index(folder / "films", ocr=False, speech="none", sounds="none")
+        assert before.heard == []
+        with pytest.raises(LibraryError, match="holds no sounds that were read"):
+            library.search("a siren", by="sound")
+        report = library.index(folder / "films", ocr=False, speech="none")  # a library that exists gets them
+        assert sorted(report.heard) == ["0", "1", "2", "3"]
+        assert library.index(folder / "films", ocr=False, speech="none").heard == []
+    return folder / "library"
+
+
+@pytest.fixture
+def library(noisy: Path) -> Iterator[Library]:
+    with Library(noisy, read_only=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "film"),
+    [("a siren", "0"), ("birds singing", "1"), ("a telephone rings", "2"), ("a waterfall", "3")],
+)
+def test_the_right_film_is_found_where_it_sounds(library: Library, text: str, film: str) -> None:
+    best = library.search(text, by="sound")[0]
+    assert (best.video_id, best.source, best.snippet_kind, best.band) == (film, "sound", "sound", "strong")
+    assert 1 < best.start < 9 and best.end <= 12  # the telephone rings twice
+    (why,) = best.why
+    assert why.kind == "heard" and why.words == (best.snippet,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a dog barks", "a baby cries", "thunder", "applause", "a chainsaw", "people laughing", "no siren"],
+)
+def test_what_nobody_hears_is_not_strong(library: Library, text: str) -> None:
+    assert not library.search(text, by="sound").confident
+
+
+def test_beside_other_evidence_a_sound_is_possible_at_most(library: Library) -> None:
+    """What is heard need not be seen, and nobody measured how often that is what is meant."""
+    best = library.search("a siren")[0]
+    assert (best.video_id, best.band) == ("0", "possible")
+    assert library.search("birds singing -- not a siren", by="sound")[0].video_id == "1"
+
+
+def test_it_is_evidence_like_any_other(library: Library, noisy: Path, tmp_path: Path) -> None:
+    """Counted on the page, printed, and read back from an export with its kind."""
+    assert library.facets().evidence["sound"] == 4
+    out = tmp_path / "found.json"
+    words = ["search", "a siren", "--by", "sound", "-l", str(noisy), "--export", str(out)]
+    done = CliRunner().invoke(all_commands(), words)
+    assert done.exit_code == 0, done.output
+    assert "sound: " in done.stdout
+    assert read_moments(out)[0][0].moment.snippet_kind == "sound"
+
+
+def test_without_sounds_nothing_changes(noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "hears_sounds", lambda: False)
+    with Library(tmp_path / "library", encoder="none") as library:
+        report = library.index(noisy.parent / "films", ocr=False, speech="none")
+        assert report.heard == [] and report.not_read == {}
+        assert library.search("a siren") == [] and "sound" not in library.facets().evidence
+
+
+def test_removed_and_restored_it_still_sounds(noisy: Path, tmp_path: Path) -> None:
+    shutil.copytree(noisy, tmp_path / "library")
+    with Library(tmp_path / "library") as library:
+        heard = library.catalogue.sounds(library.catalogue.sound_revision())
+        assert {one.shape[1] for one in heard.values()} == {MOST_CLASSES}
+        library.remove(["0", "1", "2", "3"])
+        with pytest.raises(LibraryError, match="holds no sounds"):
+            library.search("a siren", by="sound")
+        library.restore(["0"])
+        assert library.search("a siren", by="sound")[0].video_id == "0"
