@@ -19,8 +19,8 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "hub_snapshot", "languages_of_card",
-    "looks_like_hub_id", "packaged_revision", "read_json",
+    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "found_by_revision", "hub_snapshot",
+    "is_same_model", "languages_of_card", "looks_like_hub_id", "packaged_revision", "read_json",
 ]  # fmt: skip
 
 DEMO = "demo"
@@ -93,6 +93,33 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
         how = f"fetch it with `moviola models pull {name}`" if looks_like_hub_id(name) else "no such folder"
         raise MissingModel(f"{name}: not on this machine; {how}, {instead}")
     return Checkpoint(name, cached, cached.name)
+
+
+def is_same_model(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two checkpoints, by name and revision, are one model, wherever its folder is. A model of the
+    hub is also known by the fingerprint of its snapshot, while that is on this machine.
+    """
+    return not _revisions(*one).isdisjoint(_revisions(*other))
+
+
+def _revisions(name: str, revision: str) -> set[str]:
+    snapshot = hub_snapshot(name) if looks_like_hub_id(name) else None
+    if snapshot is None or snapshot.name != revision:
+        return {revision}
+    return {revision, fingerprint(snapshot)}
+
+
+def found_by_revision(revision: str) -> str | None:
+    """Hub id of a model in the hub's cache that has a revision, or whose snapshot has that fingerprint; None
+    without one.
+    """
+    from huggingface_hub import constants
+
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
+    names = sorted(folder.name.removeprefix("models--").replace("--", "/") for folder in folders)
+    snapshots = ((name, hub_snapshot(name)) for name in names if looks_like_hub_id(name))
+    same = (name for name, folder in snapshots if folder and revision in _revisions(name, folder.name))
+    return next(same, None)
 
 
 def hub_snapshot(name: str) -> Path | None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.encoders import available_models, load_encoder, pull_model
+from moviola.encoders.checkpoints import fingerprint, found_by_revision, is_same_model
 from moviola.errors import DataError, InvalidValue, MissingModel
 
 app = all_commands()
@@ -78,6 +79,19 @@ def test_pull_then_load(hub: list[list[str]], tmp_path: Path) -> None:
     by_folder = load_encoder(str(tmp_path))
     np.testing.assert_array_equal(encoder.encode_text(["a key"]), by_folder.encode_text(["a key"]))
     assert NAME in [model.name for model in available_models() if model.source == "hub cache"]
+
+
+def test_a_model_of_the_hub_is_the_same_in_a_folder(hub: list[list[str]], tmp_path: Path) -> None:
+    """By name a copy of its snapshot was another model, and so was the pulled one of a copy."""
+    snapshot = pull_model(NAME)
+    folder = tmp_path / "copy"
+    shutil.copytree(snapshot, folder)
+    of_hub, of_folder = (NAME, snapshot.name), (str(folder), fingerprint(folder))
+    assert is_same_model(of_hub, of_folder) and is_same_model(of_folder, of_hub)
+    assert found_by_revision(of_folder[1]) == found_by_revision(of_hub[1]) == NAME
+    (folder / "config.json").write_text("{}")
+    assert not is_same_model(of_hub, (str(folder), fingerprint(folder)))
+    assert found_by_revision(fingerprint(folder)) is None
 
 
 def test_pull_falls_back_to_pickled_weights(hub: list[list[str]], tmp_path: Path) -> None:

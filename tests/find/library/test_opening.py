@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from distinct import film_like
+from moviola.encoders.checkpoints import DEMO_FOLDER
+from moviola.encoders.sentences import MINILM_FOLDER
 from moviola.errors import (
     DamagedSettings,
     EncoderMismatch,
@@ -217,6 +219,34 @@ def test_settings_that_do_not_fit_are_refused(
     path.write_text(text.replace(old, new))
     with pytest.raises(error, match=str(library.folder)), Library(library.folder) as reopened:
         reopened.search("anything")
+
+
+def test_an_encoder_that_was_moved_is_named_once(films: Path, tmp_path: Path) -> None:
+    """The same weights in another folder were another encoder: all would have been encoded anew."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for name, source in (("clip", DEMO_FOLDER), ("sentences", MINILM_FOLDER)):
+        shutil.copytree(source, here / name)
+    shutil.copytree(here / "clip", tmp_path / "another")
+    (tmp_path / "another" / "further.txt").write_text("not the same")
+    folder = tmp_path / "library"
+    encoders = {"encoder": str(here / "clip"), "sentence_encoder": str(here / "sentences")}
+    with Library(folder, **encoders) as library:  # type: ignore[arg-type]
+        library.index(films, ocr=False)
+        expected = library.search("lighthouse keeper", top_k=50)
+    here.rename(there)
+    with Library(folder) as library, pytest.raises(MissingModel, match=r"name that place once"):
+        library.search("lighthouse keeper")
+    with pytest.raises(EncoderMismatch, match="another"):
+        Library(folder, encoder=str(tmp_path / "another"))
+    moved = {"encoder": str(there / "clip"), "sentence_encoder": str(there / "sentences")}
+    with Library(folder, read_only=True, **moved) as library:  # type: ignore[arg-type]
+        assert library.search("lighthouse keeper", top_k=50) == expected
+    with Library(folder, **moved) as library:  # type: ignore[arg-type]
+        report = library.index(films, ocr=False)
+        assert (report.added, report.updated) == ([], [])
+    with Library(folder) as library:
+        assert library.search("lighthouse keeper", top_k=50) == expected
+        assert library.verify() == []
 
 
 def test_another_revision_of_the_encoder_is_refused(library: Library) -> None:

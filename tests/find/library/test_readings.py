@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -150,10 +151,8 @@ class Readers:
 
 
 class Named:
-    revision = "7"
-
     def __init__(self, id: str) -> None:
-        self.id = id
+        self.id, self.revision = id, "8" if "other" in id else "7"
 
 
 @pytest.fixture
@@ -222,6 +221,19 @@ def test_a_reader_that_is_named_reads_again_what_another_one_read(
     assert words.index(films, speech="other", ocr=False).read["speech"] == ["a", "b", "deep/c"]
     assert [cue.text for cue in words.catalogue.cues(words.catalogue.video("a").row)] == ["better umbrella"]
     assert verify(words.store) == []
+
+
+def test_the_same_model_in_another_folder_is_the_same_reader(
+    words: Library, films: Path, readers: Readers
+) -> None:
+    """A folder that was moved would be read again in full; another model in the same folder would not be."""
+    for folder in ("/models/whisper", "/elsewhere/whisper"):
+        found = words.index(films, speech=folder, ocr=False).read["speech"]
+        assert found == (["a", "b", "deep/c"] if folder == "/models/whisper" else [])
+    row = words.catalogue.video("a").row
+    reading = words.catalogue.readings(row)["speech"]
+    words.catalogue.set_readings(row, [replace(reading, revision="6")])
+    assert words.index(films, speech="/models/whisper", ocr=False).read["speech"] == ["a"]
 
 
 def test_listening_otherwise_reads_again(words: Library, films: Path, readers: Readers) -> None:

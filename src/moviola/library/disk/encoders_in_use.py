@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ __all__ = ["LibraryEncoders", "settings_of_new_library", "settings_of_sentences"
 
 NONE = "none"
 
+_Encoder = TypeVar("_Encoder")
+
 
 class LibraryEncoders:
     """Encoders that the settings of a library name, loaded when first needed. Safe for threads.
@@ -29,6 +32,10 @@ class LibraryEncoders:
     ``folder`` is that of the library, for messages; ``device``, ``precision`` and ``resident`` are passed to
     the encoders. What a library keeps of texts does not depend on who computed it: vectors of cues, which are
     many, are always those of a compiled tower, all others those of one that is not.
+
+    Attributes:
+        moved: names of encoders by setting, of those that are the library's by their revision and were found
+            or named elsewhere.
     """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
@@ -38,6 +45,7 @@ class LibraryEncoders:
         self._names = {"visual": settings.encoder, "sentences": settings.sentence_encoder}
         self._visual: dict[bool, FrameTextEncoder] = {}  # by whether it is resident
         self._sentences: dict[bool, SentenceEncoder] = {}
+        self.moved: dict[str, str] = {}
 
     def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
         """Pickle the names only; another process loads the encoders itself."""
@@ -54,7 +62,32 @@ class LibraryEncoders:
         try:
             yield
         except MissingModel as error:
-            raise MissingModel(f"{self._folder}: indexed with an encoder that is missing: {error}") from error
+            raise MissingModel(
+                f"{self._folder}: indexed with an encoder that is missing: {error}. Where it lies elsewhere "
+                "now, name that place once, with `moviola index`"
+            ) from error
+
+    def _there(self, name: str, load: Callable[[str], _Encoder], stored: tuple[str, str]) -> _Encoder:
+        """An encoder by name, or by the revision that is stored where nothing has its name any more."""
+        from moviola.encoders.checkpoints import found_by_revision
+
+        try:
+            return load(name)
+        except MissingModel:
+            elsewhere = found_by_revision(stored[1]) if name == stored[0] else None
+            if elsewhere is None:
+                raise
+            return load(elsewhere)
+
+    def _require(self, facts: Mapping[str, object], key: str, stored: tuple[str, str]) -> None:
+        """Refuse another encoder than the library's; the same one in another place gets that as its name."""
+        from moviola.encoders.checkpoints import is_same_model
+
+        name, revision, _ = facts.values()
+        if name != stored[0] and is_same_model(stored, (str(name), str(revision))):
+            self.moved[key] = str(name)
+            facts = {fact: value for fact, value in facts.items() if fact.endswith("_dim")}
+        self._settings.require_same(self._folder, facts)
 
     @property
     def visual(self) -> FrameTextEncoder | None:
@@ -178,8 +211,11 @@ class LibraryEncoders:
     def _load_visual(self, name: str, resident: bool) -> FrameTextEncoder:
         from moviola.encoders import load_encoder, picture_dim
 
-        encoder = load_encoder(name, device=self.device, precision=self._precision, resident=resident)
-        self._settings.require_same(self._folder, _visual_facts(encoder))
+        settings = self._settings
+        stored = settings.encoder, settings.encoder_revision
+        load = partial(load_encoder, device=self.device, precision=self._precision, resident=resident)
+        encoder = self._there(name, load, stored)
+        self._require(_visual_facts(encoder), "encoder", stored)
         if self._settings.picture_dim:  # 0 in older libraries; it stays so
             self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
         return encoder
@@ -187,8 +223,11 @@ class LibraryEncoders:
     def _load_sentences(self, name: str, resident: bool) -> SentenceEncoder:
         from moviola.encoders import load_sentence_encoder
 
-        encoder = load_sentence_encoder(name, device=self.device, resident=resident)
-        self._settings.require_same(self._folder, _sentence_facts(encoder))
+        settings = self._settings
+        stored = settings.sentence_encoder, settings.sentence_revision
+        load = partial(load_sentence_encoder, device=self.device, resident=resident)
+        encoder = self._there(name, load, stored)
+        self._require(_sentence_facts(encoder), "sentence_encoder", stored)
         return self._of_visual(resident) or encoder
 
 

@@ -6,12 +6,13 @@ import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +154,10 @@ class LibraryStore:
             try:
                 if self.settings.format_version < FORMAT_VERSION:
                     self.adopt(upgraded(self.folder, self.catalogue, self.settings))
+                if self.encoders.moved:
+                    moved: dict[str, Any] = {**self.encoders.moved}
+                    self.choose(replace(self.settings, **moved))
+                    self.encoders.moved = {}
                 yield
                 with self.catalogue.snapshot():
                     generation = self.catalogue.generation

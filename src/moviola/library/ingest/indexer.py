@@ -112,7 +112,7 @@ class Indexer:
                 another one has read. None: ``"rapidocr"``.
             speech: reader of speech for videos with sound and without subtitles: ``"tiny.en"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; videos
-                that another reader has read, or with other options, are read again. None: ``"tiny.en"``
+                that another model has read, or with other options, are read again. None: ``"tiny.en"``
                 where the extra ``speech`` is installed, for videos that no reader has read; ``"none"``: no
                 speech.
             speech_track: sound track to read: a number from 1 on, or a language (ISO 639), where videos

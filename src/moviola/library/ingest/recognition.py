@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from moviola.encoders.checkpoints import is_same_model
 from moviola.encoders.readers import (
     OFFLINE_SPEECH,
     OFFLINE_TEXT,
@@ -193,8 +194,12 @@ class ReadingRun:
             return True
         if reader is None or kind not in readers.named:
             return False
-        otherwise = kind == "speech" and not readers.listening.same(reading.revision)
-        return reading.reader != reader.id or otherwise
+        read_by = reading.reader, reading.revision.partition(";")[0]
+        if kind == "speech" and not readers.listening.same(reading.revision):
+            return True
+        # What is no folder changes its revision with each release, and reads much the same.
+        same_name = reading.reader == reader.id and not Path(reader.id).is_absolute()
+        return not (same_name or is_same_model(read_by, (reader.id, reader.revision)))
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those of small pictures, which are reported."""
