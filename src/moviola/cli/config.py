@@ -19,8 +19,8 @@ from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import read_toml
 
 KEYS: dict[str, type] = {
-    "library": str, "encoder": str, "sentence_encoder": str, "ocr": bool, "ocr_reader": str, "speech": str,
-    "speech_language": str, "device": str, "log": str,
+    "library": str, "encoder": str, "sentence_encoder": str, "ocr": bool, "ocr_reader": str,
+    "ocr_language": str, "speech": str, "speech_language": str, "device": str, "log": str,
 }  # fmt: skip
 """Types of the values by key."""
 

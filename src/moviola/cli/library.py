@@ -74,6 +74,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
+    from moviola.encoders.readers import said_of_reader
     from moviola.search.found import whereabouts
 
     with reading(library) as lib:
@@ -98,6 +99,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             "readers": {
                 kind: f"{one.reader} {one.revision}"
                 + (f", heard {one.language}" if one.language else "")
+                + (f" ({knows})" if kind == "text" and (knows := said_of_reader(one.reader)) else "")
                 + (f"; {one.unread}" if one.unread else "")
                 for kind, one in readings.items()
             },
@@ -167,7 +169,7 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
             "repeats": lib.catalogue.repeats(), "cues": lib.catalogue.cue_counts(),
             "recordings": len(set(lib.recordings.values())), "lines in": _lines_by_language(lib),
-            "likeness": _likeness(lib), "reads": _reads(lib),
+            "likeness": _likeness(lib), "reads": _reads(lib), "readers": _readers(lib),
         }  # fmt: skip
     show(json, about, *_lines(about, 17))
 
@@ -194,6 +196,17 @@ def _reads(library: Library) -> str:
                 tags = encoder.languages if isinstance(encoder, KnowsLanguages) else ()
                 said.append(f"{what} in {', '.join(map(language_title, tags)) or 'many languages'}")
     return "; ".join([*said, "words in every language"])
+
+
+def _readers(library: Library) -> dict[str, str]:
+    """What has read text, speech and sounds, and the letters that a reader of text knows."""
+    from moviola.encoders.readers import said_of_reader
+
+    read = library.catalogue.readers()
+    texts = (f"{one} ({knows})" if (knows := said_of_reader(one)) else one for one in read.pop("text", []))
+    heard = len(library.catalogue.sounds_read())
+    others = {str(kind): ", ".join(names) for kind, names in read.items()}
+    return {"text": ", ".join(texts), **others, "sounds": f"of {counted(heard, 'video')}" if heard else ""}
 
 
 def _likeness(library: Library) -> str:

@@ -59,8 +59,18 @@ def reading_options(
         str | None,
         Option(
             envvar="MOVIOLA_OCR_READER",
-            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
-            show_default="rapidocr",
+            help="Reader of text in pictures: rapidocr, tesseract, a folder with a model of RapidOCR's, or a "
+            "plug-in's name; it reads small pictures, too. By default by the language.",
+            show_default=False,
+        ),
+    ] = None,
+    ocr_language: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_OCR_LANGUAGE",
+            help="Languages of text in pictures, such as ru or ru,en; by default those in Latin, Chinese and "
+            "Japanese letters. Others are read by Tesseract, where it is installed.",
+            show_default=False,
         ),
     ] = None,
     speech: Annotated[

@@ -74,7 +74,9 @@ class SoundSearch:
         self._lock = RLock()
         self._known: tuple[object, _Patches] | None = None
 
-    def moments(self, view: View, thing: Simple, rows: frozenset[int] | None, *, alone: bool) -> list[Candidate]:
+    def moments(
+        self, view: View, thing: Simple, rows: frozenset[int] | None, *, alone: bool
+    ) -> list[Candidate]:
         """Moments that sound like a part of a query, in no order; terms at the same time support each other.
 
         Args:

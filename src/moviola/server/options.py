@@ -66,9 +66,9 @@ class Options:
         root_path: path below which a proxy has the server, as ``/films``; empty at the root. Requests may
             come with it or without it.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
-        reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech``,
-            ``speech_language`` and ``sounds`` of :meth:`moviola.library.Indexer.index`; its defaults by
-            default.
+        reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``ocr_language``,
+            ``speech``, ``speech_language`` and ``sounds`` of
+            :meth:`moviola.library.Indexer.index`; its defaults by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
         additions: settings of what plug-ins add (:class:`moviola.plugins.ServerAddition`), by name.
         device: what encodes queries and videos: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"`` or ``"auto"``.

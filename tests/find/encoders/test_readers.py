@@ -296,8 +296,8 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str
 
 
 def test_other_readers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match="text reader 'tesseract': there is rapidocr"):
-        load_text_reader("tesseract")
+    with pytest.raises(InvalidValue, match=r"text reader 'seer': there is rapidocr, tesseract, .*a folder"):
+        load_text_reader("seer")
     with pytest.raises(MissingModel, match="moviola models pull somebody/whisper"):
         load_speech_reader("somebody/whisper")
     (tmp_path / "config.json").write_text("{}")

@@ -246,7 +246,7 @@ def test_an_encoder_that_was_moved_is_named_once(films: Path, tmp_path: Path) ->
         assert (report.added, report.updated) == ([], [])
     with Library(folder) as library:
         assert library.search("lighthouse keeper", top_k=50) == expected
-        assert library.verify() == []
+        assert verify(library.store) == []
 
 
 def test_another_revision_of_the_encoder_is_refused(library: Library) -> None:

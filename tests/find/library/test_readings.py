@@ -161,7 +161,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     monkeypatch.setattr(recognition, "LEGIBLE", 1)  # the films are tiny
     monkeypatch.setattr(written, "read_text", made.read_text)
     monkeypatch.setattr(spoken, "read_speech", made.read_speech)
-    monkeypatch.setattr(recognition, "load_text_reader", lambda name: Named(made.names["text"]))
+    monkeypatch.setattr(recognition, "load_text_reader", lambda *_: Named(made.names["text"]))
     monkeypatch.setattr(recognition, "load_speech_reader", lambda name, **_: Named(name))
     return made
 
@@ -510,8 +510,8 @@ def test_what_is_said_in_another_language_is_not_kept(tmp_path: Path) -> None:
         row = library.catalogue.video("a").row
         assert "tiny.en does not know" in library.catalogue.readings(row)["speech"].unread
         assert "tiny.en does not know" in moviola("show", "a", "-l", str(library.folder))
-        library.remove(["a"])
-        library.restore(["a"])
+        library.indexer.remove(["a"])
+        library.indexer.restore(["a"])
         row = library.catalogue.video("a").row
         assert "tiny.en does not know" in library.catalogue.readings(row)["speech"].unread
 

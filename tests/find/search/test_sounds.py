@@ -102,8 +102,8 @@ def test_removed_and_restored_it_still_sounds(noisy: Path, tmp_path: Path) -> No
     with Library(tmp_path / "library") as library:
         heard = library.catalogue.sounds(library.catalogue.sound_revision())
         assert {one.shape[1] for one in heard.values()} == {MOST_CLASSES}
-        library.remove(["0", "1", "2", "3"])
+        library.indexer.remove(["0", "1", "2", "3"])
         with pytest.raises(LibraryError, match="holds no sounds"):
             library.search("a siren", by="sound")
-        library.restore(["0"])
+        library.indexer.restore(["0"])
         assert library.search("a siren", by="sound")[0].video_id == "0"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from moviola.encoders.readers.contract import SpeechReader, TextReader
+from moviola.encoders.readers.scripts import PACKAGED, TESSERACT, said_of, script_of
 from moviola.encoders.readers.whisper import TINY, TINY_PACKAGE, WhisperReader
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.plugins import plugin, plugins
@@ -34,20 +37,49 @@ def hears_offline() -> bool:
     return all(importlib.util.find_spec(module) is not None for module in (*PACKAGES, TINY_PACKAGE))
 
 
-def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
-    """Open a reader of text. Raises InvalidValue: no such reader, or one of speech; BrokenPlugin: that of a
-    plug-in fails.
+def load_text_reader(name: str | None = None, languages: Sequence[str] = ()) -> TextReader:
+    """Open a reader of text.
+
+    Args:
+        name: ``"rapidocr"``, ``"tesseract"``, alone or with its languages as its id has them, a folder with a
+            model of RapidOCR's, or a plug-in's; None: the packaged one, or Tesseract where that does not know
+            the script of a language.
+        languages: of the text (BCP 47); none: those that the reader knows.
+
+    Raises:
+        InvalidValue: no such reader, one of speech, or a language whose script the reader does not know.
+        MissingDependency: Tesseract, or its file of a language, is not installed.
+        MissingModel: the folder has no model.
+        BrokenPlugin: the reader of a plug-in fails.
     """
+    unknown = [one for one in languages if script_of(one) not in PACKAGED]
+    name = name or (TESSERACT if unknown else OFFLINE_TEXT)
+    program, _, codes = name.partition(" ")
+    if program == TESSERACT:
+        return _tesseract(tuple(codes.split("+")) if codes else tuple(languages))
     if name == OFFLINE_TEXT:
+        if unknown:
+            raise InvalidValue(
+                f"text reader {name!r}: does not know the script of {', '.join(unknown)}; it knows "
+                f"{said_of(PACKAGED)}. Tesseract may: --ocr-reader tesseract"
+            )
         return _rapidocr()
     added = plugin("moviola.readers", name)
+    if added is None and Path(name).expanduser().is_dir():
+        return _rapidocr(Path(name).expanduser().resolve())
     if added is None:
-        known = [OFFLINE_TEXT, *(one.point.name for one in plugins("moviola.readers"))]
-        raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}")
+        known = [OFFLINE_TEXT, TESSERACT, *(one.point.name for one in plugins("moviola.readers"))]
+        raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}, or a folder")
     reader: TextReader = added.make(None)
     if not hasattr(reader, "longest_side"):
         raise InvalidValue(f"text reader {name!r}: it reads speech; give it to `--speech`")
     return reader
+
+
+def said_of_reader(reader: str) -> str:
+    """What a reader of text knows, by its id, for people; empty where it does not say."""
+    program, _, codes = reader.partition(" ")
+    return said_of(PACKAGED) if reader == OFFLINE_TEXT else codes if program == TESSERACT else ""
 
 
 def load_speech_reader(name: str, *, device: str = "auto", language: str | None = None) -> SpeechReader:
@@ -87,8 +119,14 @@ def _packaged_speech(device: str, language: str | None) -> SpeechReader:
 
 
 @cache
-def _rapidocr() -> TextReader:
+def _rapidocr(folder: Path | None = None) -> TextReader:
     """One per process: it keeps nothing of what it has read, and takes half a second to load."""
     from moviola.encoders.readers.rapid import RapidOcrReader
 
-    return RapidOcrReader()
+    return RapidOcrReader(folder)
+
+
+def _tesseract(languages: Sequence[str]) -> TextReader:
+    from moviola.encoders.readers.tesseract import TesseractReader
+
+    return TesseractReader(languages)

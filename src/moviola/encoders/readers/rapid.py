@@ -12,8 +12,11 @@ only stops pictures that surely have none.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,7 @@ from numpy.typing import NDArray
 
 from moviola.compiled.runtime import prepare, settings
 from moviola.encoders.readers.contract import TextLine
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, MissingModel
 from moviola.threads import reading_threads
 from moviola.types import Box
 
@@ -42,14 +45,36 @@ _SMALLEST = 64
 
 
 class RapidOcrReader:
-    """Reads text with the package ``rapidocr``; upright lines in the scripts that PP-OCRv6 knows."""
+    """Reads text with the package ``rapidocr``; upright lines in the scripts that PP-OCRv6 knows, or in those
+    of another model in a folder: one that recognises, ``*rec*.onnx``, and its letters in a ``.txt`` where the
+    model does not hold them.
+
+    Raises:
+        MissingModel: the folder has no such model, or several.
+    """
 
     id = "rapidocr"
     longest_side = _READS_AT
 
-    @property
+    def __init__(self, folder: Path | None = None) -> None:
+        self._own: dict[str, str] = {}
+        self._folder = folder
+        if folder is not None:
+            models, letters = sorted(folder.glob("*rec*.onnx")), sorted(folder.glob("*.txt"))
+            if len(models) != 1 or len(letters) > 1:
+                raise MissingModel(
+                    f"text reader {folder}: {len(models)} models *rec*.onnx and {len(letters)} lists of "
+                    "letters *.txt; a folder has one model, and at most one list"
+                )
+            self.id = str(folder)
+            self._own = {"Rec.model_path": str(models[0])}
+            if letters:
+                self._own["Rec.rec_keys_path"] = str(letters[0])
+
+    @cached_property
     def revision(self) -> str:
-        return metadata.version("rapidocr")
+        version = metadata.version("rapidocr")
+        return version if self._folder is None else f"{version} {_digest(self._own.values())}"
 
     @cached_property
     def _engine(self) -> Any:
@@ -66,6 +91,7 @@ class RapidOcrReader:
                 "Global.text_score": _SURE,
                 "Det.limit_type": "max",
                 "Det.limit_side_len": _FINDS_AT,
+                **self._own,
                 **dict.fromkeys(
                     (f"{part}.engine_type" for part in ("Det", "Cls", "Rec")), EngineType.OPENVINO
                 ),
@@ -97,6 +123,14 @@ class _Settings:
 
     def get_config(self) -> dict[str, Any]:
         return settings("fp32", reading_threads())
+
+
+def _digest(paths: Iterable[str]) -> str:
+    """16 hex digits of the content of files."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in paths:
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
 
 
 def _box(corners: NDArray[np.floating[Any]]) -> Box:

@@ -301,6 +301,14 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
             for kind, reader, revision, language in rows
         }
 
+    def readers(self) -> dict[CueKind, list[str]]:
+        """Names of the readers that have read any video, by the kind of their cues."""
+        found: dict[CueKind, list[str]] = {}
+        statement = "SELECT DISTINCT kind, reader FROM readings ORDER BY kind, reader"
+        for kind, reader in self._rows_of("readings", statement):
+            found.setdefault(kind, []).append(reader)
+        return found
+
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video, replacing earlier ones."""
         self._rows("DELETE FROM shots WHERE video = ?", (row,))

@@ -76,6 +76,7 @@ class Indexer:
         settled: Callable[[Path, os.stat_result], bool] | None = None,
         ocr: bool | None = None,
         ocr_reader: str | None = None,
+        ocr_language: str | None = None,
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
@@ -108,13 +109,13 @@ class Indexer:
             settled: whether a new or changed file is complete, by its path and status; others wait for
                 another call (``waiting`` in the report). None: all are.
             ocr: read text in pictures; None: in pictures of at least 240 pixels. Earlier results stay.
-            ocr_reader: reader of text in pictures, a plug-in's name; it reads small pictures, too, and what
-                another one has read. None: ``"rapidocr"``.
+            ocr_reader: reader of text in pictures, see :func:`moviola.encoders.readers.load_text_reader`; it
+                reads small pictures, too, and what another one has read. None: by the language.
+            ocr_language: languages of text in pictures, ``"ru,en"``; None: those that ``"rapidocr"`` knows.
             speech: reader of speech for videos with sound and without subtitles: ``"tiny.en"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; videos
-                that another model has read, or with other options, are read again. None: ``"tiny.en"``
-                where the extra ``speech`` is installed, for videos that no reader has read; ``"none"``: no
-                speech.
+                that another model has read, or with other options, are read again. None: ``"tiny.en"`` if
+                installed, for videos that no reader has read; ``"none"``: no speech.
             speech_track: sound track to read: a number from 1 on, or a language (ISO 639), where videos
                 without such a track are reported; ``"all"``; None or ``"default"``: the one that players
                 choose by the file's flags.
@@ -153,7 +154,7 @@ class Indexer:
         suffixes = several("suffixes", suffixes)
         readers = Readers.chosen(
             ocr, ocr_reader, speech, self._store.encoders.device,
-            speech_track=speech_track, speech_language=speech_language,
+            speech_track=speech_track, speech_language=speech_language, ocr_language=ocr_language,
         )  # fmt: skip
         hears = chosen_sound_reader(sounds)
         zones = camera_zones_of(camera_zones)

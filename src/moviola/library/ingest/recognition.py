@@ -18,12 +18,12 @@ import numpy as np
 from moviola.encoders.checkpoints import is_same_model
 from moviola.encoders.readers import (
     OFFLINE_SPEECH,
-    OFFLINE_TEXT,
     SpeechReader,
     TextReader,
     hears_offline,
     load_speech_reader,
     load_text_reader,
+    require_languages,
 )
 from moviola.errors import (
     BrokenPlugin,
@@ -118,6 +118,7 @@ class Readers:
         speech: str | None,
         device: str,
         *,
+        ocr_language: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
     ) -> Readers:
@@ -132,8 +133,8 @@ class Readers:
         text = hears = None
         named: list[CueKind] = []
         if ocr is not False:
-            text = load_text_reader(ocr_reader or OFFLINE_TEXT)
-            named += ["text"] if ocr or ocr_reader else []
+            text = load_text_reader(ocr_reader, require_languages(ocr_language))
+            named += ["text"] if ocr or ocr_reader or ocr_language else []
         no_speech = ""
         if speech is None and listening.language not in (None, "en"):
             no_speech = (
@@ -147,9 +148,17 @@ class Readers:
         return cls(text, hears, named, listening, no_speech)
 
     @classmethod
-    def require(cls, ocr: bool | None, ocr_reader: str | None, speech: str | None, **options: Any) -> None:
+    def require(
+        cls,
+        ocr: bool | None,
+        ocr_reader: str | None,
+        speech: str | None,
+        ocr_language: str | None = None,
+        **options: Any,
+    ) -> None:
         """Raise the errors of :meth:`chosen`, for readers that are named; the default ones are not loaded."""
-        cls.chosen(bool(ocr or ocr_reader), ocr_reader, speech or NONE, **options)
+        reads = bool(ocr is not False and (ocr or ocr_reader or ocr_language))
+        cls.chosen(reads, ocr_reader, speech or NONE, ocr_language=ocr_language, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +206,10 @@ class ReadingRun:
         read_by = reading.reader, reading.revision.partition(";")[0]
         if kind == "speech" and not readers.listening.same(reading.revision):
             return True
-        # What is no folder changes its revision with each release, and reads much the same.
-        same_name = reading.reader == reader.id and not Path(reader.id).is_absolute()
-        return not (same_name or is_same_model(read_by, (reader.id, reader.revision)))
+        # Of what is no folder the revision may be a version, which changes without need, and others have too.
+        if not (Path(reader.id).is_absolute() or Path(reading.reader).is_absolute()):
+            return reading.reader != reader.id
+        return not is_same_model(read_by, (reader.id, reader.revision))
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those of small pictures, which are reported."""
