@@ -383,7 +383,7 @@ HeldAs = Literal[
 
 HELD_AS: dict[HeldAs, str] = {
     "film": "searched",
-    "sound": "played, and read by a reader of speech",
+    "sound": "played, and read by --speech",
     "subtitles": "read",
     "timecode": "first timecode of exports",
     "cover": "a cover, not searched",

@@ -101,8 +101,8 @@ class SoundSearch:
         patches = self._patches(view)
         # As it is, and in the words of the classes: together they find more than either.
         both = normalised(encoder.encode_text([text.text, f"the sound of {text.text}"]))
-        asked = normalised(normalised(both.sum(0, keepdims=True)) - patches.mean)[0]
-        alike = patches.vectors @ asked
+        wanted = normalised(normalised(both.sum(0, keepdims=True)) - patches.mean)[0]
+        alike = patches.vectors @ wanted
         parts = patches.shares * alike[patches.classes]
         sure = np.minimum(patches.shares.max(1, initial=0) / _SURE, 1)
         scale = SCALES.get(encoder.id, SCALES["minilm"])

@@ -93,7 +93,7 @@ class WhisperReader:
 
     @property
     def _languages(self) -> list[str]:
-        # That of the packaged one is known: it is asked for by each call of indexing.
+        # That of the packaged one is known: each call of indexing needs it.
         return ["en"] if self.id == TINY else self._model.supported_languages
 
     @cached_property

@@ -42,6 +42,7 @@ function sections(info) {
     section(t("Not used"), unused.map(partLine)),
     section(t("Used"), info.holds.filter(({ used }) => used).map(partLine)),
     section(t("Subtitles"), info.subtitles.map((said) => h("li", { dir: "auto" }, said))),
+    section(t("Not read"), info.unread.map((said) => h("li", { dir: "auto" }, said))),
   ];
 }
 

@@ -27,7 +27,7 @@ import { questionFields } from "./store.js";
  * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root
  * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
  * @typedef {{stream: number | null, about: string, held_as: string, used: boolean, said: string}} HeldPart
- * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, holds: HeldPart[], subtitles: string[], says: {kind: string, text: string}[]}} VideoDetails
+ * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, holds: HeldPart[], subtitles: string[], unread: string[], says: {kind: string, text: string}[]}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string, language: string, form: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
