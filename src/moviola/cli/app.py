@@ -49,8 +49,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("export", "Write moments as a table, an edit list, clips, a film …"),
     },
     "Library": {
-        "list": ("library", "List the videos, refused ones with the reason."),
-        "show": ("library", "Show what the library knows of one video."),
+        "list": ("videos", "List the videos, refused ones with the reason."),
+        "show": ("videos", "Show what the library knows of one video."),
         "transcript": ("transcripts", "Print what is said or written in a video."),
         "cut": ("export", "Cut a moment of the last answer, exact to the frame."),
         "mark": ("kept", "Mark moments as right or wrong, and search again."),
@@ -58,7 +58,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "concepts": ("kept", "Concepts that were taught."),
         "kept": ("kept", "Saved searches, collections, tags and ratings."),
         "watch": ("indexing", "Keep a library in step with folders, until Ctrl-C."),
-        "remove": ("library", "Remove videos; `library restore` brings them back."),
+        "remove": ("videos", "Remove videos; `library restore` brings them back."),
         "duplicates": ("library", "List copies, and videos that show the same."),
         "library": ("library", "Settings, models, index and folders."),
         "models": ("models", "Encoders, trained models and checkpoints."),
@@ -237,6 +237,18 @@ def show(json: bool, value: Any, *lines: str) -> None:
     else:
         for line in lines:
             console.print(line)
+
+
+def lines_of_values(values: Mapping[str, object], width: int) -> Iterator[str]:
+    """Values below each other, of a mapping the entries that are not empty."""
+    for name, value in values.items():
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        if isinstance(value, dict):
+            value = [f"{key} {content}" for key, content in value.items() if content]
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        yield f"{name:>{width}}  {'none' if value in (None, '') else value}"
 
 
 def show_table(

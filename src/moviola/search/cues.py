@@ -228,29 +228,31 @@ class CueSearch:
         counted = content_words(words)
         # "no dog" is not said where a dog is.
         words = words if says_only_what_not(text) else counted
-        asked = asked_of(words, text, read_in)
-        if asked.pairs and FUNCTION_WORDS.issuperset(words):
-            asked = replace(asked, words=())
-        asked = replace(
-            asked,
-            words=tuple(catalogue.with_compounds(asked.words, read_in)),
-            pairs=asked.pairs[:_MOST_PAIRS],
+        wanted = asked_of(words, text, read_in)
+        if wanted.pairs and FUNCTION_WORDS.issuperset(words):
+            wanted = replace(wanted, words=())
+        wanted = replace(
+            wanted,
+            words=tuple(catalogue.with_compounds(wanted.words, read_in)),
+            pairs=wanted.pairs[:_MOST_PAIRS],
         )
-        holding = {unit.text: catalogue.cues_with(unit.terms | unit.parts) for unit in asked.units}
+        holding = {unit.text: catalogue.cues_with(unit.terms | unit.parts) for unit in wanted.units}
         total = sum(catalogue.cue_counts().values())
-        pairs = {pair.text for pair in asked.pairs}
+        pairs = {pair.text for pair in wanted.pairs}
         weights = {
             # Cues may come in between two counts.
             word: max(math.log((max(total - count, 0) + 0.5) / (count + 0.5)), 1e-6)
             for word, count in holding.items()
             if count and (word in counted or word in pairs)
         }
-        terms = {term for unit in asked.units if unit.text in weights for term in (*unit.terms, *unit.parts)}
-        letters = asked.letters if len(asked.letters) > 1 else ()
+        terms = {term for unit in wanted.units if unit.text in weights for term in (*unit.terms, *unit.parts)}
+        letters = wanted.letters if len(wanted.letters) > 1 else ()
         matches = catalogue.match_cues(terms, _CUES, rows, kinds, letters=letters, languages=languages)
-        unknown = tuple(word.text for word in asked.words if not holding[word.text])
+        unknown = tuple(word.text for word in wanted.words if not holding[word.text])
         most = sum(weights.values()) or 1.0
-        return _Words(asked, weights, unknown), {(one.video, one.number): one.score / most for one in matches}
+        return _Words(wanted, weights, unknown), {
+            (one.video, one.number): one.score / most for one in matches
+        }
 
     def _by_meaning(
         self,

@@ -148,13 +148,15 @@ def asked_of(words: Sequence[str], text: str, languages: Collection[str]) -> Ask
     from moviola.words.scripts import letters_of
 
     read = ("", *languages)
-    found = [AskedWord(word, frozenset().union(*(_asked(word, one) for one in read))) for word in words]
+    found = [
+        AskedWord(word, frozenset().union(*(_terms_wanted(word, one) for one in read))) for word in words
+    ]
     folded = fold(text)
     pairs = [AskedWord(pair, frozenset({pair})) for pair in dict.fromkeys(pairs_of(folded))]
     return Asked(tuple(found), tuple(pairs), tuple(dict.fromkeys(letters_of(folded))))
 
 
-def _asked(word: str, language: str) -> set[str]:
+def _terms_wanted(word: str, language: str) -> set[str]:
     """Terms of a word, which may itself be a stem of others: Spanish "mujer", which by itself would lose its
     end.
     """

@@ -96,7 +96,7 @@ def with_terms(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tracks_counted(row: int) -> tuple[str, tuple[int]]:
-    """A statement that counts the tracks of a video's cues anew, and its values."""
+    """A statement that counts the tracks of a video's cues again, and its values."""
     return f"{_COUNT_TRACKS_OF} WHERE c.video = ? GROUP BY 1, 2, 3, 4", (row,)
 
 
@@ -340,7 +340,7 @@ class CueWords(Database):
             self._rows(_COUNT_TRACKS)
 
     def put_cues(self, row: int, cues: Sequence[Cue], said: Mapping[tuple[str, str], str]) -> None:
-        """Store the cues of a video, which has none, with their terms; ``said`` are languages that somebody
+        """Store the cues of a video, which has none, with their terms; ``said`` are languages that people
         said, by kind and by the one that was found.
         """
         known = [replace(cue, language=said.get((cue.kind, cue.language), cue.language)) for cue in cues]
@@ -395,7 +395,7 @@ class CueWords(Database):
         return len(cues)
 
     def said_languages(self, row: int) -> dict[tuple[str, str], str]:
-        """Languages of a video's cues that somebody said, by kind and by the language that was found."""
+        """Languages of a video's cues that people said, by kind and by the language that was found."""
         said = "SELECT kind, found, language FROM said_languages WHERE video = ?"
         rows = self._rows_of("said_languages", said, (row,))
         return {(kind, found): language for kind, found, language in rows}
