@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from moviola.encoders import FrameTextEncoder
 from moviola.encoders.contract import Polyglot, TextJudge, TextReader
+from moviola.encoders.kept_texts import KeptTexts
 from moviola.features import QueryFeatures
 from moviola.library import calibrated
 from moviola.retrieval import Background, Calibration, Retrieval
@@ -49,35 +50,40 @@ def encoded_texts(
     retrieval: Retrieval | None,
     encoder: FrameTextEncoder | None,
     meaning: Meaning | None,
+    kept: KeptTexts,
 ) -> list[EncodedText]:
     """Texts, encoded.
 
     Args:
+        kept: features of texts that were encoded before.
         retrieval, encoder: the stages, and the encoder of pictures; None: pictures are not searched.
         meaning: of the library's sentences; None: meanings are not compared.
     """
-    meant = {} if meaning is None or not texts else _meanings(texts, meaning)
+    meant = {} if meaning is None or not texts else _meanings(texts, meaning, kept)
     seen: Iterable[tuple[QueryFeatures | None, Calibration | None]] = [(None, None)] * len(texts)
     if texts and retrieval is not None:
         background = retrieval.background
         assert encoder is not None and background is not None
         by_phrases = background.by_phrases and retrieval.in_encoder_space
-        seen = _by_phrases(texts, encoder, background) if by_phrases else _whole(texts, encoder, retrieval)
+        if by_phrases:
+            seen = _by_phrases(texts, encoder, background, kept)
+        else:
+            seen = _whole(texts, encoder, retrieval, kept)
     return [EncodedText(*own, *meant.get(text, (None, None))) for own, text in zip(seen, texts, strict=True)]
 
 
 def _whole(
-    texts: Sequence[str], encoder: FrameTextEncoder, retrieval: Retrieval
+    texts: Sequence[str], encoder: FrameTextEncoder, retrieval: Retrieval, kept: KeptTexts
 ) -> Iterable[tuple[QueryFeatures, Calibration | None]]:
     refiner = retrieval.refiner
     tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
-    rows = encoder.encode_tokens(texts) if tokens else list(encoder.encode_text(texts))
+    rows = (kept.tokens if tokens else kept.vectors)(encoder, texts)
     for text, row in zip(texts, rows, strict=True):
         yield QueryFeatures.of([""], [text], [row]), NOTHING if says_only_what_not(text) else None
 
 
 def _by_phrases(
-    texts: Sequence[str], encoder: FrameTextEncoder, background: Background
+    texts: Sequence[str], encoder: FrameTextEncoder, background: Background, kept: KeptTexts
 ) -> Iterable[tuple[QueryFeatures, Calibration]]:
     """Texts by their phrases, each by the reader of its language, which encodes all of them at once."""
     readers: list[TextReader] = [encoder] * len(texts)
@@ -93,7 +99,7 @@ def _by_phrases(
     for reader in dict.fromkeys(readers):
         own = (phrases for phrases, its in zip(weights, readers, strict=True) if its == reader)
         wanted = list(dict.fromkeys(phrase for phrases in own for phrase in phrases))
-        vectors[reader] = dict(zip(wanted, reader.encode_text(wanted), strict=True))
+        vectors[reader] = dict(zip(wanted, kept.vectors(reader, wanted), strict=True))
     for text, reader, own_scale, phrases in zip(texts, readers, scales, weights, strict=True):
         rows = np.stack([vectors[reader][phrase] for phrase in phrases])
         vector, scale = own_scale.of_phrases(rows, list(phrases.values()))
@@ -102,14 +108,15 @@ def _by_phrases(
         yield features, scale if says else NOTHING
 
 
-def _meanings(texts: Sequence[str], meaning: Meaning) -> dict[str, tuple[Floats, Meaning]]:
+def _meanings(texts: Sequence[str], meaning: Meaning, kept: KeptTexts) -> dict[str, tuple[Floats, Meaning]]:
     """Unit vectors of the texts whose meanings count, and what cosines with each are worth."""
     by_text = {text: meaning.of_query(text) for text in texts if not says_only_what_not(text)}
     meant: dict[str, tuple[Floats, Meaning]] = {}
     for one in dict.fromkeys(by_text.values()):
         own = [text for text, its in by_text.items() if its is one and one.reads_query(text)]
-        vectors = normalised(one.reader.encode_text(own))
-        meant |= {text: (vector, one) for text, vector in zip(own, vectors, strict=True)}
+        if own:
+            vectors = normalised(np.array(kept.vectors(one.reader, own)))
+            meant |= {text: (vector, one) for text, vector in zip(own, vectors, strict=True)}
     return meant
 
 

@@ -26,6 +26,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.kept_texts import KeptTexts
 from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
@@ -81,6 +82,7 @@ class EvidenceGatherer:
         names: names of the videos; None: they do not count.
         descriptions: what files say of the videos; None likewise.
         chosen: what filters choose in the view.
+        kept: features of texts that were asked before.
         meaning: what cosines of sentences are worth; None: meanings are not compared.
         sounds: search in sounds; None: they do not count.
         encoded: the texts of its queries, see :meth:`prepare`.
@@ -96,6 +98,7 @@ class EvidenceGatherer:
     descriptions: NameTable | None
     filter: Filter
     chosen: Chosen
+    kept: KeptTexts
     meaning: Meaning | None = None
     sounds: SoundSearch | None = None
     encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
@@ -138,7 +141,7 @@ class EvidenceGatherer:
         encoder = None if self.texts is None else self.store.encoders.visual
         encoded = encoded_texts(
             [text.text for text in texts], self.texts, encoder,
-            self.meaning if reads_cues or reads_names else None,
+            self.meaning if reads_cues or reads_names else None, self.kept,
         )  # fmt: skip
         return MappingProxyType(dict(zip(texts, encoded, strict=True)))
 

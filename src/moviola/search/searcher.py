@@ -11,6 +11,7 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.kept_texts import KeptTexts
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, NotSearched
 from moviola.library import (
     Concept,
@@ -73,6 +74,7 @@ class Searcher:
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
         self._known_copies = 0, KnownCopies()
         self._chosen: Chosen | None = None
+        self._texts = KeptTexts()
 
     @one_blas_thread()
     def search_many(
@@ -232,7 +234,7 @@ class Searcher:
         )
         return EvidenceGatherer(
             self._store, view, texts, vectors, self._cues, kinds, names, descriptions, options.filter,
-            self._chosen_in(view), meaning,
+            self._chosen_in(view), self._texts, meaning,
             self._sounds if options.by in ("all", "sound") and self._has_sounds() else None,
         )  # fmt: skip
 

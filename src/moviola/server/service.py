@@ -43,7 +43,7 @@ class Service:
         limits = options.limits
         self.options = options
         # It follows the changes of writers.
-        self.library = Library(folder, read_only=True, device=options.device)
+        self.library = Library(folder, read_only=True, device=options.device, resident=True)
         require_watchable(self.library.catalogue, options.watch)
         self.additions: dict[str, Any] = {
             name: server_additions()[name].opened(self.library, settings)

@@ -372,7 +372,7 @@ def test_a_query_that_cannot_be_answered_is_the_only_one_left_out(library: Libra
         1: NotFound, 3: InvalidValue, 4: InvalidValue
     }  # fmt: skip
     assert finished == [1, 2, 3, 4, 5]
-    assert calls.batches == [2, 2], "all texts are still encoded in one batch"
+    assert calls.batches == [1, 1], "all texts were encoded in one batch, and are not encoded again"
 
 
 def test_a_query_that_needs_pictures_is_the_only_one_left_out_where_none_are_searched(
