@@ -3,22 +3,24 @@ otherwise, or a part.
 
 Candidates come from the library's own index of segments: videos whose segments are nearest to one's own.
 Fingerprints (:mod:`moviola.library.disk.fingerprints`) decide whether they show the same, and when.
-Results are kept in ``cache/copies.table`` by row numbers, each of which stands for one state of one video for
-ever: a later call compares what is new.
+Results are kept in ``cache/copies.table`` by the digests of the videos' files, with those of videos that were
+taken out and may come back: a later call compares what is new. So is what a call has found that was stopped.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.errors import DataError
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
@@ -27,11 +29,12 @@ from moviola.library.disk.fingerprints import aligned
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.segments import unpack_ids
+from moviola.threads import one_blas_thread
 from moviola.types import Span
 
 __all__ = [
     "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "exact_copies", "find_near_copies",
-    "keep_under_new_rows", "known_copies", "known_pairs", "without_fingerprint",
+    "known_copies", "known_pairs", "without_fingerprint",
 ]  # fmt: skip
 
 COPIES_FILE = Path("cache") / "copies.table"
@@ -42,7 +45,11 @@ _SEGMENTS, _VIDEOS = 80, 16
 _WHOLE = 0.8
 # Copies of one video, which are compared with each other.
 _FAMILY = 40
-_COLUMNS = {"compared": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
+_COLUMNS = {"contents": "u1", "steps": "u1", "pairs": "<i8", "spans": "<f8", "certainty": "<f8"}
+# Steps of a content: it was compared with what is like it, and its copies with each other.
+_COMPARED, _JOINED = 1, 2
+# Share of the work that the first step is.
+_FIRST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +147,9 @@ class KnownCopies:
         """Row numbers of the videos that share something with one."""
         return self._of[row].keys() if row in self._of else frozenset()
 
-    def families(self) -> Iterator[list[int]]:
-        """The row numbers of some copies of each video, rising."""
-        yield from (sorted(copies)[:_FAMILY] for copies in self._of.values())
+    def families(self) -> Iterator[tuple[int, list[int]]]:
+        """The row number of each video that has copies, and those of some of them, rising."""
+        yield from ((row, sorted(copies)[:_FAMILY]) for row, copies in self._of.items())
 
     def there(self, row: int, span: Span, other: int) -> Span | None:
         """The span of another video that shows a moment of one; None if it shows less than half of it."""
@@ -156,52 +163,66 @@ class KnownCopies:
 
 def known_copies(store: LibraryStore) -> KnownCopies:
     """What :func:`find_near_copies` has found so far, to be asked for moments."""
-    return KnownCopies(_read(store.folder)[1])
+    return KnownCopies(_read(store.folder).pairs_in(store))
 
 
 def known_pairs(store: LibraryStore) -> list[NearCopies]:
-    """What :func:`find_near_copies` has found so far of videos that are still there, the surest first."""
-    return _named(store, _read(store.folder)[1])
+    """What :func:`find_near_copies` has found so far of videos that are there, the surest first."""
+    return _named(store, _read(store.folder).pairs_in(store))
 
 
-def keep_under_new_rows(store: LibraryStore, rows: Mapping[int, int]) -> None:
-    """Keep what was found of videos that were taken out and are back, by their row numbers then and now."""
-    compared, pairs = _read(store.folder)
-    if compared.isdisjoint(rows):
-        return
-    now = [
-        _Pair((rows.get(one, one), rows.get(other, other)), pair.spans, pair.certainty)
-        for pair in pairs for one, other in [pair.rows]
-    ]  # fmt: skip
-    _write(store.folder, sorted(rows.get(row, row) for row in compared), now)
-
-
+@one_blas_thread()
 def find_near_copies(
-    store: LibraryStore, progress: Callable[[int, int], None] = lambda *_: None
+    store: LibraryStore, progress: Callable[[float], None] = lambda _: None
 ) -> list[NearCopies]:
     """Compare what was not compared yet, and keep what is found; searches fold it from then on.
 
     Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one. A library
-    that is open read-only keeps nothing. ``progress`` is called with the number of videos that are done, and
-    of all that are to be compared. Returns all that is known, the surest first.
+    that is open read-only keeps nothing. ``progress`` is called with the share of the work that is done, from
+    0 to 1; an error that it raises stops the work, and what was found until then is kept. Returns all that is
+    known, the surest first.
     """
-    videos = store.searchable()
-    compared, pairs = _read(store.folder)
-    compared &= set(videos)
-    known = {_key(pair.rows): pair for pair in pairs if compared.issuperset(pair.rows)}
-    compare = _Comparison(store, videos, known)
-    new = sorted(set(videos) - compared)
-    for number, (row, others) in enumerate(_candidates(store, videos, new), 1):
+    videos, known = store.searchable(), _read(store.folder)
+    contents = {row: video.hash for row, video in videos.items()}
+    pairs = known.pairs_in(store)
+    compare = _Comparison(store, videos, {_key(pair.rows): pair for pair in pairs})
+    steps = {row: known.steps.get(content, 0) for row, content in contents.items()}
+    fresh = {row for row, step in steps.items() if step < _JOINED}
+    try:
+        if fresh:
+            _compare(store, compare, steps, progress)
+    finally:
+        if fresh and not store.read_only:
+            lacking = set(without_fingerprint(store))
+            there = {contents[row] for row in videos if videos[row].video_id not in lacking}
+            there |= {removed.hash for removed in store.catalogue.removed()}
+            own = {tuple(contents[row] for row in pair.rows): pair for pair in compare.found()}
+            found = {both: pair for both, pair in {**known.pairs, **own}.items() if there.issuperset(both)}
+            done = {**known.steps, **{contents[row]: step for row, step in steps.items()}}
+            _write(store.folder, {one: done.get(one, 0) for one in sorted(there)}, found)
+    return _named(store, compare.found())
+
+
+def _compare(
+    store: LibraryStore, compare: _Comparison, steps: dict[int, int], progress: Callable[[float], None]
+) -> None:
+    """Both steps for the rows that lack them; ``steps``, by row, are noted as they are done."""
+    fresh = [row for row, step in sorted(steps.items()) if step < _JOINED]
+    new = [row for row in fresh if steps[row] < _COMPARED]
+    for number, (row, others) in enumerate(_candidates(store, compare.videos, new)):
+        progress(_FIRST * number / len(new))
         for other in others:
             compare(row, other)
-        progress(number, len(new))
-    for copies in KnownCopies(compare.found()).families():
+        steps[row] = _COMPARED
+    families = list(KnownCopies(compare.found()).families())
+    for number, (owner, copies) in enumerate(families):
+        progress(_FIRST + (1 - _FIRST) * number / len(families))
         for one, other in combinations(copies, 2):
-            compare(one, other)
-    if new and not store.read_only:
-        lacking = set(without_fingerprint(store))
-        _write(store.folder, [row for row in videos if videos[row].video_id not in lacking], compare.found())
-    return _named(store, compare.found())
+            # The others were compared when they came.
+            if any(steps[row] < _JOINED for row in (owner, one, other)):
+                compare(one, other)
+    steps |= dict.fromkeys(fresh, _JOINED)
+    progress(1.0)
 
 
 def without_fingerprint(store: LibraryStore) -> list[str]:
@@ -215,7 +236,7 @@ class _Comparison:
     """Compares videos, each pair once."""
 
     def __init__(self, store: LibraryStore, videos: VideoTable, known: dict[tuple[int, int], _Pair]) -> None:
-        self._videos = videos
+        self.videos = videos
         self._fingerprint = lru_cache(maxsize=4096)(lambda row: store.stills.fingerprint(videos[row].hash))
         self._known: dict[tuple[int, int], _Pair | None] = {**known}
 
@@ -227,14 +248,14 @@ class _Comparison:
         return [pair for pair in self._known.values() if pair is not None]
 
     def _pair(self, *rows: int) -> _Pair | None:
-        longer, shorter = sorted(rows, key=lambda row: (-self._videos[row].duration, row))
+        longer, shorter = sorted(rows, key=lambda row: (-self.videos[row].duration, row))
         one, other = self._fingerprint(longer), self._fingerprint(shorter)
         if one is None or other is None or (found := aligned(one, other)) is None:
             return None
         later = found.later
         # Both end where the shorter does: the last frame stands for less than its time.
         first = max(found.start, -later, 0.0)
-        last = min(found.end, self._videos[longer].duration, self._videos[shorter].duration - later)
+        last = min(found.end, self.videos[longer].duration, self.videos[shorter].duration - later)
         if last <= first:
             return None
         spans = Span(first, last), Span(max(first + later, 0.0), last + later)
@@ -277,27 +298,49 @@ def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:
     return sorted(found, key=lambda copies: (copies.kind != "same", -copies.certainty, copies.video_ids))
 
 
-def _read(folder: Path) -> tuple[set[int], list[_Pair]]:
-    """Row numbers of the videos that were compared, and what was found."""
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept, by contents: the step of each, and pairs, whose ``rows`` are of another state."""
+
+    steps: Mapping[str, int]
+    pairs: Mapping[tuple[str, ...], _Pair]
+
+    def pairs_in(self, store: LibraryStore) -> list[_Pair]:
+        """The pairs of the videos that a library has now."""
+        rows = store.catalogue.rows_with({content for pair in self.pairs for content in pair})
+        found = []
+        for (one, other), pair in self.pairs.items():
+            both = product(rows.get(one, ()), rows.get(other, ()))
+            found += [replace(pair, rows=(a, b)) for a, b in both if (a < b if one == other else a != b)]
+        return found
+
+
+def _read(folder: Path) -> _Kept:
+    """What was found; nothing where the file is missing, damaged or of an earlier form."""
     try:
         arrays = map_sealed_arrays(folder / COPIES_FILE, _COLUMNS)
     except DataError:
-        return set(), []
-    compared, *columns = (arrays[name].tolist() for name in _COLUMNS)
-    pairs = [
-        _Pair((one, other), (Span(*own), Span(*its)), sure)
-        for (one, other), (own, its), sure in zip(*columns, strict=True)
-    ]
-    return set(compared), pairs
+        return _Kept({}, {})
+    contents = json.loads(arrays["contents"].tobytes())
+    pairs, spans, certainty = (arrays[name].tolist() for name in ("pairs", "spans", "certainty"))
+    return _Kept(
+        {one: step for one, step in zip(contents, arrays["steps"].tolist(), strict=True) if step},
+        {
+            (contents[one], contents[other]): _Pair((0, 0), (Span(*own), Span(*its)), sure)
+            for (one, other), (own, its), sure in zip(pairs, spans, certainty, strict=True)
+        },
+    )
 
 
-def _write(folder: Path, rows: list[int], pairs: list[_Pair]) -> None:
-    spans = [[(span.start, span.end) for span in pair.spans] for pair in pairs]
-    columns = (
-        np.array(rows, np.int64),
-        np.array([pair.rows for pair in pairs], np.int64).reshape(-1, 2),
+def _write(folder: Path, steps: Mapping[str, int], pairs: Mapping[tuple[str, ...], _Pair]) -> None:
+    place = {content: number for number, content in enumerate(steps)}
+    spans = [[(span.start, span.end) for span in pair.spans] for pair in pairs.values()]
+    columns: tuple[NDArray[Any], ...] = (
+        np.frombuffer(json.dumps([*steps]).encode(), np.uint8),
+        np.array([*steps.values()], np.uint8),
+        np.array([[place[one] for one in both] for both in pairs], np.int64).reshape(-1, 2),
         np.array(spans, np.float64).reshape(-1, 2, 2),
-        np.array([pair.certainty for pair in pairs], np.float64),
+        np.array([pair.certainty for pair in pairs.values()], np.float64),
     )
     arrays = zip(_COLUMNS, zip(columns, _COLUMNS.values(), strict=True), strict=True)
     write_sealed_arrays(folder / COPIES_FILE, dict(arrays))

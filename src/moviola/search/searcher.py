@@ -72,7 +72,7 @@ class Searcher:
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
-        self._known_copies = 0, KnownCopies()
+        self._known_copies = (0, 0), KnownCopies()
         self._chosen: Chosen | None = None
         self._texts = KeptTexts()
 
@@ -216,10 +216,11 @@ class Searcher:
         try:
             made = (self._store.folder / COPIES_FILE).stat().st_mtime_ns
         except OSError:
-            made = 0
+            return KnownCopies()
+        state = made, self._store.catalogue.generation
         with self._lock:
-            if made != self._known_copies[0]:
-                self._known_copies = made, known_copies(self._store)
+            if state != self._known_copies[0]:
+                self._known_copies = state, known_copies(self._store)
             return self._known_copies[1]
 
     # -- cached per state of the library ------------------------------------------------------------------

@@ -9,7 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker, aligned
-from moviola.library.near_copies import COPIES_FILE, find_near_copies, known_copies, without_fingerprint
+from moviola.library.near_copies import (
+    COPIES_FILE,
+    find_near_copies,
+    known_copies,
+    known_pairs,
+    without_fingerprint,
+)
 from moviola.media import write_video
 from moviola.search import Library
 from moviola.search.found import Candidate
@@ -115,8 +121,8 @@ def test_a_library_knows_its_copies(library: Library) -> None:
         there = known.there(other, Span(1, 3), one)
         assert there is not None and abs(there.start - 5) <= 0.5
         assert known.there(one, Span(0, 2), other) is None
-        compared: list[int] = []
-        assert find_near_copies(lib.store, lambda done, _: compared.append(done)) == [found]
+        compared: list[float] = []
+        assert find_near_copies(lib.store, compared.append) == [found]
         assert compared == []  # only what is new is looked at
         moments = [Candidate(one, Span(5, 7), 0.9, "visual"), Candidate(other, Span(1, 3), 0.8, "visual")]
         (shown,) = without_copies(moments, {one: "film", other: "clip"}, known)
@@ -124,9 +130,42 @@ def test_a_library_knows_its_copies(library: Library) -> None:
         apart = [moments[0], Candidate(other, Span(4, 6), 0.8, "visual")]
         assert without_copies(apart, {one: "film", other: "clip"}, known) == apart
         lib.indexer.remove(["clip"])
-        assert find_near_copies(lib.store) == []
+        assert find_near_copies(lib.store) == known_pairs(lib.store) == []
+        lib.indexer.restore(["clip"])  # under another row number
+        assert known_pairs(lib.store) == find_near_copies(lib.store, compared.append) == [found]
+        assert compared == []
+        one, other = (lib.catalogue.video(name).row for name in found.video_ids)
+        assert known_copies(lib.store).copies_of(one) == {other}
+        lib.indexer.remove(["clip"])
         (lib.folder / COPIES_FILE).write_bytes(b"damaged")
         assert find_near_copies(lib.store) == []
+
+
+@pytest.mark.slow
+def test_what_was_found_until_it_was_stopped_is_kept(library: Library) -> None:
+    """A pair with a video that was not looked at itself must not be lost, nor a video be passed over."""
+    with Library(library.folder) as lib:
+        expected = find_near_copies(lib.store)
+        found = lib.folder / COPIES_FILE
+        for most in range(8):
+            found.unlink(missing_ok=True)
+            shares: list[float] = []
+
+            def stopping(share: float, most: int = most, shares: list[float] = shares) -> None:
+                shares.append(share)
+                if len(shares) > most:
+                    raise KeyboardInterrupt
+
+            try:
+                assert find_near_copies(lib.store, stopping) == expected
+                break
+            except KeyboardInterrupt:
+                early = known_pairs(lib.store)
+                assert set(early) <= set(expected)
+            again: list[float] = []
+            assert find_near_copies(lib.store, again.append) == expected
+            assert len(again) < 7 - min(most, 3) + 1, "what was compared is not compared again"
+        assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
 
 
 @pytest.mark.slow

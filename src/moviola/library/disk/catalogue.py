@@ -174,6 +174,16 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
         rows = self._rows(f"{_SELECT} WHERE video_id IN ({MEMBERS})", (json.dumps([*video_ids]),))
         return {video.video_id: video for video in map(self._video, rows)}
 
+    def rows_with(self, contents: Collection[str]) -> dict[str, list[int]]:
+        """Row numbers, rising, of the searchable videos of some contents, by content."""
+        searchable = (
+            f"SELECT hash, row FROM videos WHERE hash IN ({MEMBERS}) AND state <> 'refused' ORDER BY row"
+        )
+        found: dict[str, list[int]] = {}
+        for content, row in self._rows(searchable, (json.dumps([*contents]),)):
+            found.setdefault(content, []).append(row)
+        return found
+
     def put(
         self,
         video: VideoRow,

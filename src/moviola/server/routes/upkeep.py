@@ -14,14 +14,7 @@ from pydantic import Field
 from moviola.errors import NotFound
 from moviola.files.presence import is_file
 from moviola.library.disk.root_states import roots_in
-from moviola.library.near_copies import (
-    NearCopies,
-    exact_copies,
-    find_near_copies,
-    keep_under_new_rows,
-    known_pairs,
-)
-from moviola.search import Library
+from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies, known_pairs
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
@@ -184,14 +177,7 @@ async def restore(
 ) -> Removed:
     """Bring a video back that was taken out, with all that is known of it."""
     name = decoded(video_id, "video")
-
-    def work(library: Library) -> None:
-        before = {removed.video_id: removed.row for removed in reversed(library.catalogue.removed())}
-        for back in library.indexer.restore([name]):
-            now = library.catalogue.video(back).row
-            keep_under_new_rows(library.store, {before[back]: now})
-
-    await service.change(work)
+    await service.change(lambda library: library.indexer.restore([name]))
     return Removed(video_id=name)
 
 
