@@ -344,16 +344,24 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     Files are compared by what indexing saw of them; only those that are there now are copies. Look at both
     before you delete one.
 
-    The result is kept: answers fold copies from then on, and the next call compares new videos only.
+    The result is kept, also where it is interrupted: answers fold copies from then on, and the next call
+    compares new videos only.
 
     Example: `moviola duplicates --library films`
 
     From Python: `moviola.library.near_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
+    from rich.progress import BarColumn, TimeRemainingColumn
+
+    from moviola.cli.progress import progress_bar
     from moviola.library.near_copies import exact_copies, find_near_copies, without_fingerprint
 
+    remedy = "what was found is kept; run the same command again for the rest"
     with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
-        exact, near = exact_copies(lib.store), find_near_copies(lib.store)
+        exact = exact_copies(lib.store)
+        with progress_bar(BarColumn(), TimeRemainingColumn(), remedy=remedy) as bar:
+            task = bar.add_task("comparing", total=100)
+            near = find_near_copies(lib.store, lambda share: bar.update(task, completed=100 * share))
         lacking, recordings = without_fingerprint(lib.store), lib.recordings
     records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
     rows: list[tuple[Cell, ...]] = [

@@ -10,8 +10,8 @@ from moviola.server.progress import Progress
 
 __all__ = ["Comparing"]
 
-Compare = Callable[[Callable[[int, int], None]], Awaitable[object]]
-"""Compares, and calls a function with the number of videos that are done, and of all."""
+Compare = Callable[[Callable[[float], None]], Awaitable[object]]
+"""Compares, and calls a function with the share that is done, from 0 to 1."""
 
 
 class _Cancelled(Exception):
@@ -53,11 +53,11 @@ class Comparing:
         except MoviolaError as error:
             self.error = error
 
-    def _at(self, done: int, total: int) -> None:
+    def _at(self, share: float) -> None:
         if not self._wanted:
             raise _Cancelled
-        self._progress.at(done / max(total, 1))
+        self._progress.at(share)
 
     def cancel(self) -> None:
-        """End the one that runs with its next video; nothing of it is kept."""
+        """End the one that runs with its next video; what it has found is kept."""
         self._wanted = False

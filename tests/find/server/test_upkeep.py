@@ -69,10 +69,10 @@ def test_a_comparison_goes_on_beside_requests_and_can_be_ended() -> None:
     async def compared() -> list[object]:
         comparing, go, seen = Comparing(), asyncio.Event(), []
 
-        async def compare(progress: Callable[[int, int], None]) -> None:
+        async def compare(progress: Callable[[float], None]) -> None:
             seen.append("began")
             for number in (1, 2):
-                progress(number, 4)
+                progress(number / 4)
                 await go.wait()
 
         await comparing.begin(compare, 0.0)
@@ -85,7 +85,7 @@ def test_a_comparison_goes_on_beside_requests_and_can_be_ended() -> None:
         await comparing.begin(compare, 60.0)
         seen.append(comparing.progress)
 
-        async def fail(_: Callable[[int, int], None]) -> None:
+        async def fail(_: Callable[[float], None]) -> None:
             raise InvalidValue("no room")
 
         with pytest.raises(InvalidValue, match="no room"):

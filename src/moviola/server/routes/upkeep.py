@@ -133,7 +133,7 @@ async def find(service: ServiceOf) -> NearCopiesList:
     A first request waits some seconds for it; `GET` says how far a longer one is.
     """
 
-    async def compare(progress: Callable[[int, int], None]) -> None:
+    async def compare(progress: Callable[[float], None]) -> None:
         await service.change(lambda library: find_near_copies(library.store, progress), service.compare)
 
     await service.comparing.begin(compare, _PATIENCE)
@@ -142,7 +142,7 @@ async def find(service: ServiceOf) -> NearCopiesList:
 
 @router.delete("/near-copies/comparison", status_code=204, dependencies=[Changing])
 async def end_comparison(service: ServiceOf) -> None:
-    """End the comparison that runs; nothing of it is kept."""
+    """End the comparison that runs; what it has found is kept, and the next one goes on from there."""
     service.comparing.cancel()
 
 
