@@ -124,7 +124,8 @@ def main() -> None:
     try:
         if not {"-h", "--help", "--version"} & set(sys.argv[1:]):
             _require_memory()
-        load_commands(_command_in(sys.argv[1:]))
+        if sys.argv[1:] != ["--version"]:  # which needs none of them
+            load_commands(_command_in(sys.argv[1:]))
         with naming_plugins():
             app()
     except SystemExit as left:

@@ -80,3 +80,13 @@ def test_each_command_is_loaded_from_the_module_that_the_table_names() -> None:
         )
         assert wanted in ran.stdout.split() and "models" not in ran.stdout.split()
     assert {"info", "roots"} <= {*ran.stdout.split()}
+
+
+def test_the_version_needs_no_command() -> None:
+    """All of them were loaded to print one line, with NumPy and the libraries of studies."""
+    script = (
+        "import sys\nfrom moviola.cli import main\nsys.argv = ['moviola', '--version']\n"
+        "try:\n    main()\nfinally:\n    assert 'numpy' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"moviola \d+\.\d+\.\d+\S*\n", done.stdout)
