@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,8 +23,6 @@ Ids = NDArray[np.int64]
 _NORM_TOLERANCE = 5e-3
 ROWS_AT_ONCE = 1 << 14
 """Vectors per block where there may be many."""
-# Sets of allowed ids of which something is kept.
-_KEPT = 4
 
 Made = TypeVar("Made")
 
@@ -52,21 +51,24 @@ class IndexStats:
 
 
 class MadeOf(Generic[Made]):
-    """What was made of the last few arrays that nobody writes to. Safe for threads."""
+    """What was made of arrays that nobody writes to, for as long as each is in use. Safe for threads.
+
+    What is made must not hold the array, nor the state what holds this.
+    """
 
     def __init__(self) -> None:
-        self._known: tuple[tuple[Ids, object, Made], ...] = ()
+        self._known: dict[int, tuple[weakref.ref[Ids], object, Made]] = {}
 
     def of(self, ids: Ids, state: object, make: Callable[[Ids], Made]) -> Made:
         """What ``make`` makes of ids, in a state of an index: an object, another one after a change."""
         if ids.flags.writeable:
             return make(ids)
-        for known, then, made in self._known:
-            if known is ids and then is state:
-                return made
-        made = make(ids)
-        self._known = ((ids, state, made), *self._known[: _KEPT - 1])
-        return made
+        known = self._known.get(id(ids))
+        if known is None or known[0]() is not ids or known[1] is not state:
+            known = weakref.ref(ids), state, make(ids)
+            used = {number: one for number, one in list(self._known.items()) if one[0]() is not None}
+            self._known = {**used, id(ids): known}
+        return known[2]
 
 
 class Index(ABC):
@@ -197,7 +199,7 @@ class Index(ABC):
         Args:
             k: depth, >= 1; answers are shorter if there are fewer vectors.
             allowed: (m,) int64; if given, only these ids are searched. With k = m it returns the score of
-                each. What is made of an array that cannot be written to is kept for the next search.
+                each. What is made of an array that cannot be written to is kept as long as that.
 
         Returns:
             scores (q, k') float32, cosines (or the type's approximation), falling along each row, and ids (q,

@@ -141,7 +141,7 @@ class RerankedIndex(TrainedIndex):
         assert main is not None
         chosen = None  # all
         if only is not None:
-            chosen = main.chosen.of(only, main, lambda ids: _Chosen.of(main, np.searchsorted(main.ids, ids)))
+            chosen = main.chosen.of(only, None, lambda ids: _Chosen.of(main, np.searchsorted(main.ids, ids)))
         elif len(self._gone):
             chosen = _Chosen.of(main, np.flatnonzero(~np.isin(main.ids, self._gone)))
         count, few = (len(main.ids), 0) if chosen is None else (len(chosen.rows), _COMPARED)

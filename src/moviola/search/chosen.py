@@ -16,8 +16,9 @@ from moviola.search.filters import Filter
 
 __all__ = ["Chosen"]
 
-# Videos in all sets that are kept together, some hundred bytes each; the last set is kept whatever its size.
-_KEPT = 1_000_000
+# Bytes of all sets that are kept together, about; the last one is kept whatever its size. And those of each
+# video in a set, and of each clip of the videos in which pictures are searched.
+_KEPT, _OF_VIDEO, _OF_CLIP = 1 << 28, 100, 16
 
 Value = TypeVar("Value")
 
@@ -40,7 +41,7 @@ class Chosen:
         """Row numbers of the videos to search; None for all. Errors as of :meth:`Filter.passing`."""
         if filter.of_tags:
             return self._found(filter)
-        return self._of("rows", filter, lambda: self._found(filter), lambda rows: len(rows or ()))
+        return self._of("rows", filter, lambda: self._found(filter), lambda rows: _OF_VIDEO * len(rows or ()))
 
     def _found(self, filter: Filter) -> frozenset[int] | None:
         passing = filter.passing(self.view.columns, self.tagged)
@@ -50,9 +51,11 @@ class Chosen:
         """The stretches of videos to search by pictures; None for everything."""
         if rows is None and filter.where == (None, None):
             return None
+        counts = self.view.features.counts
         return self._of(
-            "scope", (rows, filter.where), lambda: self._scope(rows, filter), lambda scope: len(scope.videos)
-        )
+            "scope", (rows, filter.where), lambda: self._scope(rows, filter),
+            lambda scope: _OF_VIDEO * len(scope.videos) + _OF_CLIP * int(counts[scope.videos].sum()),
+        )  # fmt: skip
 
     def _scope(self, rows: frozenset[int] | None, filter: Filter) -> Scope:
         features = self.view.features

@@ -239,7 +239,7 @@ class EvidenceGatherer:
                 if isinstance(term, Text) and (read := self._text(term))
             ]
             tables: dict[ReasonKind, NameTable] = {"named": self.names, "described": self.descriptions}
-            inside = self.view.videos.keys() if rows is None else self.view.videos.keys() & rows
+            inside = [self.view.videos] if rows is None else [rows, self.view.videos]
             return shares_in(tables, texts, inside, self.languages)
 
     def named(self, shares: Shares, moments: Sequence[Candidate]) -> list[Candidate]:

@@ -88,20 +88,21 @@ def name_shares(
 def shares_in(
     tables: Mapping[ReasonKind, NameTable],
     texts: Sequence[tuple[str, NDArray[np.float32] | None, Meaning | None, float]],
-    rows: Container[int],
+    inside: Sequence[Container[int]],
     languages: Collection[str] = (),
 ) -> Shares:
     """What speaks for videos as a whole, by tables of names (``"named"``) and descriptions (``"described"``).
 
-    ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight; ``rows``
-    are row numbers of the videos to search, ``languages`` those in which texts are read besides English.
+    ``texts`` have the vectors and meanings of :func:`name_shares`, and shares of the whole weight;
+    videos are searched whose row numbers are in all of ``inside``; ``languages`` are those in which texts are
+    read besides English.
     """
     reasons: dict[int, tuple[Reason, ...]] = {}
     for kind, names in tables.items():
         shares: dict[int, float] = defaultdict(float)
         for text, vector, meaning, weight in texts:
             for row, share in name_shares(names, text, vector, meaning, languages).items():
-                if row in rows:
+                if all(row in rows for rows in inside):
                     shares[row] += share * weight
         counts = DESCRIBED if kind == "described" else 1.0
         for row, share in shares.items():
