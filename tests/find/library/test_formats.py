@@ -268,7 +268,7 @@ def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
     assert [path.name for path in (folder / "backups").iterdir()] == [f"format-{was}"]
 
 
-@pytest.mark.parametrize("number", ["6", "99", "0", "-1", "'2'", "1.0"])
+@pytest.mark.parametrize("number", ["7", "99", "0", "-1", "'2'", "1.0"])
 def test_a_library_of_a_later_format_is_refused_by_name(folder: Path, number: str) -> None:
     path = folder / "moviola.toml"
     path.write_text(re.sub(r"format_version = \d+", f"format_version = {number}", path.read_text()))
