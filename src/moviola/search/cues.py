@@ -348,7 +348,8 @@ def _first_second(words: _Words, match: _Match) -> float:
     """When the first matching word of a cue is said, if the times of its words are known; else its start."""
     if match.held == _Held():
         return match.cue.start
-    said = (one.start for one in match.cue.words if words.written_in(one.text, match.cue.language))
+    within = (one for one in match.cue.words if one.start < match.cue.end)  # which ends with the video
+    said = (one.start for one in within if words.written_in(one.text, match.cue.language))
     return next(said, match.cue.start)
 
 

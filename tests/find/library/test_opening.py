@@ -15,7 +15,7 @@ import pytest
 
 from distinct import film_like
 from moviola.encoders.checkpoints import DEMO_FOLDER
-from moviola.encoders.sentences import MINILM_FOLDER
+from moviola.encoders.sentence_models import MINILM_FOLDER
 from moviola.errors import (
     DamagedSettings,
     EncoderMismatch,
