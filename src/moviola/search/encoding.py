@@ -90,7 +90,11 @@ def _by_phrases(
     scales = [background] * len(texts)
     if isinstance(encoder, Polyglot):
         readers = [encoder.reader_of(text) for text in texts]
-        scales = [calibrated(background, reader.match) for reader in readers]
+        # The background has the encoder's own calibration.
+        scales = [
+            background if reader.match is encoder.match else calibrated(background, reader.match)
+            for reader in readers
+        ]
     weights = [
         known_phrases(text, partial(_knows, reader)) if scale.by_phrases else {text: 1.0}
         for text, reader, scale in zip(texts, readers, scales, strict=True)
