@@ -18,6 +18,7 @@ from moviola.words import (
     language_of_line,
     pairs_of,
     script_language,
+    script_of,
     terms_of_word,
     words_in,
 )
@@ -39,8 +40,11 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
         for term, _ in terms_of(thing):
             words = _unheld(gatherer, term, rows) if isinstance(term, Text) else []
             unknown |= {word: _near(gatherer, word) for word in words[:_MOST]}
-    notes = [Note("unknown word", word, near) for word, near in unknown.items()]
-    notes += _of_language(gatherer, query)
+    language = _of_language(gatherer, query)
+    if gatherer.texts is not None and any(not note.others for note in language):
+        # The encoder of pictures reads this language, and knows more words than those that are one piece.
+        unknown = {word: near for word, near in unknown.items() if near}
+    notes = [Note("unknown word", word, near) for word, near in unknown.items()] + language
     return notes + [Note("unmeasured", name) for name in _unmeasured(gatherer)]
 
 
@@ -55,7 +59,8 @@ def _of_language(gatherer: EvidenceGatherer, query: SearchQuery) -> list[Note]:
     if language == "en" or not (language or _is_foreign(text)):
         return []
     encoders = [gatherer.store.encoders.visual] if gatherer.texts is not None else []
-    sentences = gatherer.meaning.encoder if gatherer.meaning is not None and gatherer.kinds else None
+    lines = gatherer.view.cues and gatherer.kinds
+    sentences = gatherer.meaning.of_query(text).reader if gatherer.meaning is not None and lines else None
     unread = {
         encoder.id: encoder
         for encoder in (*encoders, sentences)
@@ -65,12 +70,19 @@ def _of_language(gatherer: EvidenceGatherer, query: SearchQuery) -> list[Note]:
 
 
 def _knows(encoder: KnowsLanguages, language: str) -> bool:
+    """Whether an encoder knows a language; one of English alone knows no other, whichever it is."""
     known = {base_language(one) for one in encoder.languages}
-    return not known or base_language(language) in known
+    if not known or not language:
+        return known != {"en"}
+    return base_language(language) in known
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether most words of a text are not English: one of them may be misspelt, or a name."""
+    """Whether a text has other letters than English, or most of its words are not English: one of them may be
+    misspelt, or a name.
+    """
+    if script_of(text) not in ("", "LATIN"):
+        return True
     words = words_in(text)
     return len(words) > 1 and 2 * sum(map(is_english, words)) < len(words)
 

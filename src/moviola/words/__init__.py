@@ -9,12 +9,12 @@ Examples:
 from moviola.words.folding import fold
 from moviola.words.language_names import language_named, language_title
 from moviola.words.languages import base_language, detected, each_detected, language_of_line
-from moviola.words.scripts import letters_of, pairs_of, script_language, spaced
+from moviola.words.scripts import letters_of, pairs_of, script_language, script_of, spaced
 from moviola.words.spellings import words_in
 from moviola.words.terms import Asked, AskedWord, asked_of, terms_of_text, terms_of_word, written_as
 
 __all__ = [
     "Asked", "AskedWord", "asked_of", "base_language", "detected", "each_detected", "fold",
     "language_named", "language_of_line", "language_title", "letters_of", "pairs_of", "script_language",
-    "spaced", "terms_of_text", "terms_of_word", "words_in", "written_as",
+    "script_of", "spaced", "terms_of_text", "terms_of_word", "words_in", "written_as",
 ]  # fmt: skip

