@@ -13,10 +13,13 @@ from moviola.words import language_title
 
 __all__ = ["Note", "NoteKind"]
 
-NoteKind = Literal["without", "only without", "unknown word", "no concept", "unmeasured", "language"]
+NoteKind = Literal[
+    "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place"
+]  # fmt: skip
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
-was read in a language other than English, which encoders may not know.
+was read in a language other than English, which encoders may not know; a date, or a name that may be a
+place, is searched for as words, where a filter would choose videos by it.
 """
 
 
@@ -25,12 +28,10 @@ class Note:
     """One thing to know about an answer.
 
     Attributes:
-        about: the words that it is about: what is wanted, a word, a name, an encoder, the tag of a language,
-            empty
-            for one that is not known.
-        others: what is excluded, words of the library that are spelt like an unknown one, or encoders that do
-            not know
-            the language.
+        about: the words that it is about: what is wanted, a word, a name, a date, an encoder, the tag of a
+            language, empty for one that is not known.
+        others: what is excluded, words of the library that are spelt like an unknown one, encoders that do
+            not know the language, or the date as a filter has it.
         remedy: a command that helps; empty without one.
     """
 
@@ -52,9 +53,17 @@ class Note:
             return f"no “{self.about}” here{alike}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
+        if self.kind in ("date", "place"):
+            return self._by_filter()
         return (
             f"scores of {self.about} were not measured, so how likely a moment is right is a cautious guess"
         )
+
+    def _by_filter(self) -> str:
+        if self.kind == "place":
+            return f"if “{self.about}” is a place: what was filmed there is found by --near LAT,LON"
+        (date,) = self.others
+        return f"“{self.about}” is searched for as words; what was filmed then is found by --taken {date}"
 
     def _how_read(self) -> str:
         if self.kind == "without":

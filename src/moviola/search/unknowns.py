@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moviola.encoders import FrameTextEncoder, TextJudge
 from moviola.encoders.contract import KnowsLanguages
 from moviola.encoders.english import is_english
@@ -10,6 +12,7 @@ from moviola.files.spelling import alike_in_spelling
 from moviola.library import stems_in
 from moviola.retrieval.phrases import FUNCTION_WORDS, unframed
 from moviola.search.evidence import EvidenceGatherer, Rows
+from moviola.search.hints import dates_in, names_in
 from moviola.search.notes import Note
 from moviola.search.queries import Marked, SearchQuery, Simple, Steps, Text, Without, parts_of, terms_of
 from moviola.words import (
@@ -40,19 +43,34 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
         for term, _ in terms_of(thing):
             words = _unheld(gatherer, term, rows) if isinstance(term, Text) else []
             unknown |= {word: _near(gatherer, word) for word in words[:_MOST]}
-    language = _of_language(gatherer, query)
+    texts = [term.text for thing in _wanted(query) for term, _ in terms_of(thing) if isinstance(term, Text)]
+    dates = {word for text in texts for written, _ in dates_in(text) for word in words_in(written)}
+    unknown = {word: near for word, near in unknown.items() if word not in dates}
+    language = _of_language(gatherer, texts)
     if gatherer.texts is not None and any(not note.others for note in language):
         # The encoder of pictures reads this language, and knows more words than those that are one piece.
         unknown = {word: near for word, near in unknown.items() if near}
     notes = [Note("unknown word", word, near) for word, near in unknown.items()] + language
+    notes += _of_filters(gatherer, texts)
     return notes + [Note("unmeasured", name) for name in _unmeasured(gatherer)]
 
 
-def _of_language(gatherer: EvidenceGatherer, query: SearchQuery) -> list[Note]:
+def _of_filters(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]:
+    """What of a query filters know better, unless they are given: dates, and names that may be of places."""
+    filters, notes = gatherer.filter, list[Note]()
+    if filters.taken == (None, None):
+        dates = [date for text in texts for date in dates_in(text)]
+        notes += [Note("date", written, (value,)) for written, value in dict.fromkeys(dates)]
+    names = [name for text in texts for name in names_in(text)]
+    if filters.near is None and names and gatherer.store.catalogue.has_places():
+        notes += [Note("place", name) for name in dict.fromkeys(names)]
+    return notes
+
+
+def _of_language(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]:
     """In which language a query is read, if it is not English, and which encoders in use do not know it."""
-    terms = [term for thing in _wanted(query) for term, _ in terms_of(thing)]
-    texts = [unframed(term.text) for term in terms if isinstance(term, Text)]
-    text = "\n".join(one for one in texts if words_in(one) or pairs_of(fold(one)))
+    bare = map(unframed, texts)
+    text = "\n".join(one for one in bare if words_in(one) or pairs_of(fold(one)))
     if not text or is_english(text):
         return []
     language = read_as(gatherer, text)

@@ -123,3 +123,31 @@ def test_thousands_of_places_are_joined(library: Library) -> None:
             catalogue.put_captures({row.row: Capture("", "", place * 0.002 - 2.5, 10.0)})
     places = library.facets().places
     assert len(places) <= 2_000 and sum(one.videos for one in places) == 2_503
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("the sea in July 2024", {"date": ("July 2024", "2024-07")}),
+        ("a tram in Berlin", {"place": ("Berlin",)}),
+        ("sea", {}),
+        ("A tram", {}),
+        ("747", {}),
+    ],
+)
+def test_what_filters_know_better_is_said(
+    library: Library, query: str, said: dict[str, tuple[str, ...]]
+) -> None:
+    """Dates and places are in no picture. Nothing is said of what a filter already chooses, or where no place
+    is known.
+    """
+
+    def noted(**filters: str) -> dict[str, tuple[str, ...]]:
+        notes = library.search(query, by="said", filter=Filter.parse(**filters)).notes
+        return {note.kind: (note.about, *note.others) for note in notes if note.kind in ("date", "place")}
+
+    assert noted() == said
+    assert noted(taken="2023", near="52.52,13.4,5km") == {}
+    with library.store.writing(), library.catalogue.transaction():
+        library.catalogue.put_captures({video.row: Capture() for video in library.catalogue.videos()})
+    assert noted() == {kind: value for kind, value in said.items() if kind != "place"}

@@ -70,6 +70,10 @@ class Captures(CameraZones):
         rows = self._rows_of("captures", _CAPTURES)
         return self._in_zones({row: self._capture(row, *values) for row, *values in rows})
 
+    def has_places(self) -> bool:
+        """Whether the place of any video is known."""
+        return bool(self._rows_of("captures", "SELECT 1 FROM captures WHERE latitude IS NOT NULL LIMIT 1"))
+
     def capture(self, row: int) -> Capture:
         """Capture data of one video; empty where its file was not read."""
         return self._in_zones({row: self.capture_of_file(row)})[row]

@@ -229,6 +229,8 @@ function noteText({ kind, about, others, remedy }) {
     case "only without": return t("“{about}” says only what is not wanted, so pictures are not searched for it.", { about });
     case "unknown word": return others.length ? t("No “{about}” here. Perhaps {words}?", { about, words }) : t("No “{about}” here.", { about });
     case "language": return languageNote(about, others, remedy);
+    case "date": return t("“{about}” is searched for as words; the filter “When it was taken” finds what was filmed then.", { about });
+    case "place": return t("If “{about}” is a place: the filter “Place” finds what was filmed there.", { about });
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
