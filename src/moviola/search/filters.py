@@ -58,10 +58,13 @@ def _in_folder(folder: str, paths: TextValues) -> Passing:
     patterns = [re.compile(translate(composed(line))) for line in lines if _is_pattern(line)]
     # A folder's name may look like a pattern.
     folders = tuple(_compared(str(_resolved(line))).rstrip(os.sep) + os.sep for line in lines)
+    named = [f"{os.sep}{_compared(line).strip(os.sep)}{os.sep}" for line in lines if _is_name(line)]
     # Most paths are as they are composed, and looking for that is cheaper.
     written = [path if path.isascii() else composed(path) for path in paths.texts]
     there = [
-        os.path.normcase(path).startswith(folders) or any(pattern.match(path) for pattern in patterns)
+        os.path.normcase(path).startswith(folders)
+        or any(name in os.path.normcase(path) for name in named)
+        or any(pattern.match(path) for pattern in patterns)
         for path in written
     ]
     if not any(there):
@@ -345,13 +348,24 @@ COLUMNS: dict[str, Field] = {name: field for name, field in FILTERS.items() if f
 
 
 def absolute_folders(text: str) -> str:
-    """The folders of a filter, one a line, as they are meant in the working directory; patterns stay.
+    """The folders of a filter, one a line, as they are meant in the working directory; patterns stay, and
+    names of folders that are not there.
 
     Raises:
         NotFound: links that cannot be followed.
     """
     lines = [(line, _resolved(line)) for line in lines_of(text)]
-    return "\n".join(line if _is_pattern(line) and not path.is_dir() else str(path) for line, path in lines)
+    as_given = [(_is_pattern(line) and not path.is_dir()) or _is_name(line) for line, path in lines]
+    return "\n".join(
+        line if stays else str(path) for (line, path), stays in zip(lines, as_given, strict=True)
+    )
+
+
+def _is_name(line: str) -> bool:
+    """Whether a line is the name of a folder wherever it lies, as ids of videos have it, or of several."""
+    path = Path(line)
+    elsewhere = path.is_absolute() or path.parts[:1] in ((), ("~",), ("..",))
+    return not elsewhere and not os.path.isdir(_resolved(line))  # noqa: PTH112 - takes any name
 
 
 def _resolved(folder: str) -> Path:

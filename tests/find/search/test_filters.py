@@ -63,6 +63,10 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert Filter(folder=str(tmp_path / "beach" / "deep")).rows(videos) == {1}
     assert Filter(folder="*/beach*/*.mp4").rows(videos) == {0, 2}
     assert Filter(folder="/").rows(videos) == {0, 1, 2}
+    monkeypatch.chdir("/")  # names of folders, as ids of videos have them, mean the same everywhere
+    assert Filter(folder="beach").rows(videos) == {0, 1}
+    assert Filter(folder="beach/deep\nbeachside").rows(videos) == {1, 2}
+    monkeypatch.chdir(tmp_path)
     for folder in ("street", "*.avi"):
         with pytest.raises(NotFound, match="no video of this library is in this folder"):
             Filter(folder=folder).rows(videos)
@@ -71,9 +75,11 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_folders_are_meant_where_they_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path.resolve()
     (here / "[2020] sea").mkdir()
+    (here / "beach").mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(here / "home"))
     assert absolute_folders("beach\n/films\n~/own") == f"{here / 'beach'}\n/films\n{here / 'home' / 'own'}"
+    assert absolute_folders("misc/deep\n..") == f"misc/deep\n{here.parent}"
     assert absolute_folders("*/beach/*.mov\n[2020] sea") == f"*/beach/*.mov\n{here / '[2020] sea'}"
 
 
