@@ -8,8 +8,8 @@ encoder, meaning alone never makes a moment more than possible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,15 @@ class Meaning:
         return _reads(self.encoder, text)
 
 
-@lru_cache(maxsize=20_000)
+# Lines are asked for again and again. An encoder that nobody uses any more goes, with what it has read.
+_READ: WeakKeyDictionary[SentenceEncoder, dict[str, bool]] = WeakKeyDictionary()
+_MOST_READ = 20_000
+
+
 def _reads(encoder: SentenceEncoder, text: str) -> bool:
-    return encoder.reads(text)
+    known = _READ.setdefault(encoder, {})
+    if (reads := known.get(text)) is None:
+        if len(known) >= _MOST_READ:
+            known.clear()
+        reads = known[text] = encoder.reads(text)
+    return reads
