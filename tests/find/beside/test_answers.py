@@ -44,9 +44,19 @@ def moments(found: SearchResult) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def alone(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """The answer to each text, the only one that its library was ever asked."""
+    return _each_alone(folder, resident=False)
+
+
+@pytest.fixture(scope="module")
+def alone_on_a_server(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """The same by the compiled towers of a process that stays."""
+    return _each_alone(folder, resident=True)
+
+
+def _each_alone(folder: Path, resident: bool) -> dict[str, list[tuple[Any, ...]]]:
     answers = {}
     for text in TEXTS:
-        with Library(folder, read_only=True) as library:
+        with Library(folder, read_only=True, resident=resident) as library:
             answers[text] = moments(library.search(text, top_k=TOP))
     assert any(score > 0.3 for found in answers.values() for *_, score, _ in found)
     return answers
@@ -115,7 +125,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Any, ...]]
     return answers
 
 
-def test_over_http(folder: Path, alone: dict[str, Any], searched: dict[str, Any]) -> None:
+def test_over_http(folder: Path, alone_on_a_server: dict[str, Any], searched: dict[str, Any]) -> None:
     """One after the other and at once, of one server."""
     with TestClient(create_app(folder, Options(threads=2)), base_url="http://localhost") as client:
 
@@ -123,11 +133,13 @@ def test_over_http(folder: Path, alone: dict[str, Any], searched: dict[str, Any]
             answer = client.post("/api/search", json={"query": text, "top_k": TOP}).raise_for_status()
             return [(m["video_id"], m["start"], m["end"], m["score"]) for m in answer.json()["moments"]]
 
-        expected = [[tuple(row[:4]) for row in alone[text]] for text in TEXTS]
+        expected = [[tuple(row[:4]) for row in alone_on_a_server[text]] for text in TEXTS]
         assert [ask(text) for text in TEXTS] == expected
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(ask, TEXTS)) == expected
-    assert {text: searched[text] for text in TEXTS} == alone  # a server asks something itself, too
+    assert {
+        text: searched[text] for text in TEXTS
+    } == alone_on_a_server  # a server asks something itself, too
 
 
 def test_of_agents(folder: Path, alone: dict[str, Any], searched: dict[str, Any]) -> None:

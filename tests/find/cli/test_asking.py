@@ -165,7 +165,7 @@ def test_bands_are_told_apart_and_what_is_not_shown_is_said(
     def answer(*scores: float) -> tuple[str, str]:
         found = [
             Moment("street", place, place + 1, score, place + 1, "named" if score == 0.55 else "visual",
-                   band=band_of(score))
+                   band=band_of(score), why=(Reason("named", score),) if score == 0.55 else ())
             for place, score in enumerate(scores)
         ]  # fmt: skip
         monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
