@@ -136,7 +136,7 @@ def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: 
         readings = [library.catalogue.readings(video.row) for video in library.catalogue.videos()]
     assert {reading["text"].reader for reading in readings} == {"example-text"}
     refused = CliRunner().invoke(all_commands(), [*command, "nobody"])
-    assert "text reader 'nobody': there is rapidocr, example-" in str(refused.exception)
+    assert "text reader 'nobody': there is rapidocr, tesseract, example-" in str(refused.exception)
 
 
 def test_its_command_and_its_command_in_a_group_are_there(folder: Path) -> None:

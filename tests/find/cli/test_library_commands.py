@@ -45,11 +45,11 @@ def test_what_a_file_holds_is_told(moviola: Run, tmp_path: Path) -> None:
     make_film(folder / "film.mkv", Pictures(2.0), Sound(2.0), Sound(2.0), words, chapters=chapters)
     (folder / "stray.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nhello\n")
     out = moviola("index", folder, "--library", library, "--encoder", "demo", "--sentence-encoder", "none")
-    assert "not used of files: chapters 2, other sound 1; `moviola show`" in out.err
+    assert "not used of files: other sound 1; `moviola show`" in out.err
     assert "subtitles: 1 file of no video by the name, not read (" in out.err and "stray.srt" in out.err
     shown = moviola("show", "film", "--library", library).out
     assert "\n     holds  stream 0: video, h264: searched\n            stream 1: audio, aac: played" in shown
-    assert "\n            chapter 2, Dusk: chapters, not searched\n" in shown
+    assert "\n            chapter 2, Dusk: searched, as titles of stretches\n" in shown
     held = json.loads(moviola("show", "film", "--library", library, "--json").out)["holds"]
     assert held[3] == "stream 3: subtitle, subrip, eng: read" and len(held) == 6
 

@@ -15,6 +15,7 @@ from moviola.errors import LibraryError, MissingModel, MoviolaError
 from moviola.library import check, compact, repair, verify
 from moviola.library.disk.database import named
 from moviola.search import Library
+from moviola.words import terms_of_word
 
 Damage = Callable[[bytes], bytes]
 
@@ -322,7 +323,8 @@ def test_cues_are_found_by_words_and_encoded_later_where_their_encoder_is_not_th
         assert not any(problem.repairable for problem in verify(library.store))
         video = library.catalogue.video("d")
         assert video.frames is not None and video.cues is None
-        assert [cue.video for cue in library.catalogue.match_cues(["lighthouse"], 5)] == [video.row]
+        terms = terms_of_word("lighthouse", "en")
+        assert [cue.video for cue in library.catalogue.match_cues(terms, 5)] == [video.row]
     (films.parent / "unplugged").rename(films)
     with Library(away) as library:
         assert library.index(films).updated == ["d"]

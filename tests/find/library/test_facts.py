@@ -49,7 +49,7 @@ def test_a_chapter_is_found_where_it_stands(told: Library) -> None:
     assert (found.start, found.end, found.snippet, found.snippet_kind) == (
         4.0, 6.0, "Evening at the lighthouse", "chapter"
     )  # fmt: skip
-    assert STRONG <= found.score <= 0.55 and found.why[0].words == ("evening", "lighthouse")
+    assert STRONG <= found.score <= 0.55 and found.why[0].words == ("Evening", "lighthouse")
     assert told.search("herring", by="chapters") == []
     with pytest.raises(LibraryError, match="no subtitles"):
         told.search("walrus", by="said")

@@ -18,6 +18,7 @@ import moviola
 from moviola.errors import DamagedSettings, FeaturesAway, LibraryError, NotFound
 from moviola.library import Catalogue, Settings, compact, diagnosis, mend_settings, repair, verify
 from moviola.library.diagnosis import Finding
+from moviola.library.disk.settings import FORMAT_VERSION
 from moviola.search import Library, SearchResult
 from written_settings import as_of_format
 
@@ -60,7 +61,8 @@ WRONG = [
     ("encoder_dim = 128", "encoder_dim = 64"), ("encoder_dim = 128", "encoder_dim = 129"),
     ("frame_rate = 1.0", "frame_rate = 9.0"), ("segment_seconds = 4.0", "segment_seconds = 5.0"),
     ('index = "auto"', 'index = "flat"'), ('refiner = ""', 'refiner = "x"'), ("digest", "digesT"),
-    ("format_version = 5", "format_version = 4"), ("format_version = 5", "format_version = 6"),
+    (f"format_version = {FORMAT_VERSION}", f"format_version = {FORMAT_VERSION - 1}"),
+    (f"format_version = {FORMAT_VERSION}", f"format_version = {FORMAT_VERSION + 1}"),
     ("sentence_dim = 0", "sentence_dim = "), ('encoder_revision = "', 'encoder_revision = "\\u0000'),
 ]  # fmt: skip
 
@@ -162,7 +164,7 @@ def test_wrong_settings_of_an_earlier_format_are_not_sealed(closed: Path, change
     as_of_format_again(closed)
     with Library(closed) as library:
         library.indexer.remove(["a"])
-        assert Settings.read(closed).format_version == 5 and verify(library.store) == []
+        assert Settings.read(closed).format_version == FORMAT_VERSION and verify(library.store) == []
 
 
 def as_of_format_again(folder: Path) -> None:

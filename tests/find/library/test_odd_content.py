@@ -126,6 +126,7 @@ def test_details_of_a_cue_that_are_none(library: Library, details: str) -> None:
     library.close()
     with closing(sqlite3.connect(library.folder / "catalogue.sqlite")) as db:
         db.execute(f"INSERT INTO recognised SELECT video, number, 'text', {details} FROM cues")
+        db.execute("UPDATE cue_tracks SET kind = 'text'")
         db.commit()
     with (
         pytest.raises(LibraryError, match=r"catalogue\.sqlite: damaged catalogue \(a cue"),
