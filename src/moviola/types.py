@@ -379,7 +379,9 @@ HeldAs = Literal[
     "other text", "pictures of text", "unread text", "measurements", "data", "attachment", "chapters",
     "words", "other words", "live photo", "captions",
 ]  # fmt: skip
-"""What a part of a file is taken for; :data:`HELD_AS` says what becomes of it."""
+"""What a part of a file is taken for; :data:`HELD_AS` says what becomes of it. ``"other text"`` stands only
+in accounts made while one track of each language was read; the next indexing makes them again.
+"""
 
 HELD_AS: dict[HeldAs, str] = {
     "film": "searched",

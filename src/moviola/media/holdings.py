@@ -10,7 +10,7 @@ from av.container import InputContainer
 from av.stream import AttachmentStream, DataStream, Disposition, Stream
 
 from moviola.media.container import video_stream
-from moviola.media.tracks import chosen_track, read_tracks, text_streams
+from moviola.media.tracks import chosen_track, text_streams
 from moviola.types import HeldAs, Holding
 
 __all__ = ["short", "stream_holdings"]
@@ -25,8 +25,7 @@ def stream_holdings(container: InputContainer, path: Path, measured: Collection[
     read. Errors as of :func:`moviola.media.probe`.
     """
     film, sound = video_stream(container, path), chosen_track(container, path)
-    texts: dict[int, HeldAs] = dict.fromkeys((s.index for s in text_streams(container)), "other text")
-    texts |= dict.fromkeys((s.index for s in read_tracks(container)), "subtitles")
+    texts = {stream.index for stream in text_streams(container)}
     chapters = {round(float(one["start"] * (one["time_base"] or 0)), 3) for one in container.chapters()}
     for stream in container.streams:
         held_as: HeldAs = "data"
@@ -39,7 +38,7 @@ def stream_holdings(container: InputContainer, path: Path, measured: Collection[
         elif stream.type == "audio":
             held_as = "other sound"
         elif stream.type == "subtitle":
-            held_as = texts.get(stream.index, "unread text")
+            held_as = "subtitles" if stream.index in texts else "unread text"
             if _codec(stream) in _PICTURED:
                 held_as = "pictures of text"
         elif stream.type == "attachment":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def full_film(path: Path) -> Path:
 HELD = [
     ("film", "video, h264, main", 0), ("other pictures", "video, mjpeg", 1), ("sound", "audio, aac, eng", 2),
     ("other sound", "audio, aac, ger, Kommentar", 3), ("subtitles", "subtitle, subrip, eng", 4),
-    ("other text", "subtitle, subrip, eng, SDH", 5),
+    ("subtitles", "subtitle, subrip, eng, SDH", 5),
     ("attachment", "attachment, application/octet-stream, notes.bin", 6),
     ("chapters", "chapter 1, Dawn", None), ("chapters", "chapter 2, Dusk", None),
     ("words", "title The Sea", None),
@@ -70,9 +71,7 @@ def test_the_account_of_a_video(tmp_path: Path, opened: Callable[..., Library]) 
     library = opened(encoder="demo", sentence_encoder="none")
     report = library.index(film.parent)
     assert report.unmatched == [str(stray)]
-    assert report.unused == {
-        "other pictures": 1, "other sound": 1, "other text": 1, "attachment": 1
-    }  # fmt: skip
+    assert report.unused == {"other pictures": 1, "other sound": 1, "attachment": 1}
     account = library.catalogue.account(library.catalogue.video("film").row)
     assert told(account.holdings or ()) == HELD and (account.beside, account.problems) == (False, ())
     details = {finding.what: finding.detail for finding in diagnose(library.folder)}
@@ -82,10 +81,11 @@ def test_the_account_of_a_video(tmp_path: Path, opened: Callable[..., Library]) 
     assert (again.unused, again.unchanged, again.unmatched) == ({}, ["film"], [str(stray)])
     stray.rename(film.with_name("film_en.srt"))
     report = library.index(film.parent)
-    assert report.unmatched == [] and report.unused["beside"] == 1
+    assert report.unmatched == [] and report.unused["beside"] == 2
     account = library.catalogue.account(library.catalogue.video("film").row)
     assert account.beside and "1 damaged cue skipped" in account.problems[0]
-    assert ("beside", "subtitle, subrip, eng", 4) in told(account.holdings or ())
+    beside = [one.stream for one in account.holdings or () if one.held_as == "beside"]
+    assert beside == [4, 5]
     details = {finding.what: finding.detail for finding in diagnose(library.folder)}
     assert "1 video" in details["subtitles"]
 
@@ -103,7 +103,8 @@ def test_a_file_beside_that_cannot_be_read_displaces_nothing(
     library = opened(encoder="demo", sentence_encoder="none")
     report = library.index(film.parent)
     row = library.catalogue.video("film").row
-    assert [cue.text for cue in library.catalogue.cues(row) if cue.kind == "subtitle"] == ["a walrus hums"]
+    said = [cue.text for cue in library.catalogue.cues(row) if cue.kind == "subtitle"]
+    assert said == ["a walrus hums", "[hums] a walrus"]
     assert ("subtitles", "subtitle, subrip, eng", 4) in told(library.catalogue.account(row).holdings or ())
     assert "beside" not in report.unused and report.subtitle_problems
 
@@ -120,6 +121,25 @@ def test_a_library_from_before_gets_its_accounts(tmp_path: Path, opened: Callabl
     assert library.catalogue.account(1).holdings is None
     assert library.index(film.parent).unchanged == ["film"]
     assert told(library.catalogue.account(library.catalogue.video("film").row).holdings or ()) == HELD
+
+
+def test_an_account_of_one_track_of_each_language_is_made_again(
+    tmp_path: Path, opened: Callable[..., Library]
+) -> None:
+    """It called a track not read for ever, though its lines were found."""
+    film = full_film(tmp_path / "films" / "film.mkv")
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(film.parent)
+    row = library.catalogue.video("film").row
+    held = library.catalogue.account(row).holdings or ()
+    with library.catalogue.transaction():
+        before = [replace(one, held_as="other text") if one.stream == 5 else one for one in held]
+        library.catalogue.put_holdings(row, False, before)
+        library.catalogue._rows("UPDATE facts SET edition = 1")
+        library.catalogue._rows("DELETE FROM tracks_read")
+    assert library.catalogue.account(row).holdings == tuple(before)
+    library.index(film.parent)
+    assert library.catalogue.account(library.catalogue.video("film").row).holdings == held
 
 
 def test_each_kind_is_said() -> None:
