@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Generic, TypeVarTuple
 
 from moviola.errors import MoviolaError
+from moviola.library import repair
 from moviola.library.disk.upgrade import backup_folder
 from moviola.search import Library
 from moviola.study.judging import JudgingTask
@@ -167,16 +168,16 @@ class Disturbed(ABC, Generic[*_Where]):
         elif dumped(backup / "catalogue.sqlite") != dumped(was / "catalogue.sqlite"):
             yield "upgraded, and the way back has another catalogue"
 
-    def done_again(self, name: str, *, repair: bool = False) -> Iterator[str]:
+    def done_again(self, name: str, *, repaired: bool = False) -> Iterator[str]:
         """The operation succeeds now, and leaves what an undisturbed one does; gives what must not happen.
 
         Args:
             name: of the operation.
-            repair: whether to repair the library too: what was deleted from its cache may be back.
+            repaired: whether to repair the library too: what was deleted from its cache may be back.
         """
         _, after = self._undisturbed(name)
         self.operate(name)
-        if repair:
+        if repaired:
             with Library(self.library) as library:
                 repair(library.store)
         now = self._seen()

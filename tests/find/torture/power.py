@@ -206,4 +206,4 @@ class PowerLoss(Disturbed[int, int]):
             state.write_text(json.dumps({**known, "number": numbers.get(known["number"], 0)}))
         outcome = yield from self.usable(name, done=number == self.last(name))
         self.counts[outcome] += 1
-        yield from self.done_again(name, repair=True)
+        yield from self.done_again(name, repaired=True)
