@@ -19,6 +19,9 @@ _TOGETHER = 1.0
 # Which form of a line is kept.
 _ORDER: dict[CueForm, int] = {"": 0, "hearing impaired": 1, "forced": 2}
 _WORD = re.compile(r"\w+")
+# What subtitles for the deaf say besides: "[door slams]", "ANNA: Come in!".
+_SOUND = re.compile(r"[\[(（［【][^\])）］】]*[\])）］】]")
+_SPEAKER = re.compile(r"^[^\w\n]*([^\W\d_][^:：\n]{0,30})[:：](?=\s)", re.MULTILINE)
 
 
 def in_language(cues: Sequence[Cue], language: str, form: CueForm, *, default: str = "") -> list[Cue]:
@@ -38,16 +41,35 @@ def in_language(cues: Sequence[Cue], language: str, form: CueForm, *, default: s
 
 
 def without_doubles(cues: Iterable[Cue], notes: Notes) -> list[Cue]:
-    """Cues in order of time, without those whose text another in the same language has at the same time."""
+    """Cues in order of time, without those whose text another in the same language has at the same time.
+
+    Two forms of a line are the same text where they differ in sounds, in brackets, or in the speaker, in
+    capitals; of the form that comes later the sounds stay, as a cue of their own.
+    """
     kept: list[Cue] = []
     starts: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for cue in sorted(cues, key=lambda cue: (_ORDER[cue.form], cue.start, cue.end)):
-        key = base_language(cue.language), " ".join(_WORD.findall(fold(cue.text))) or cue.text
-        own = starts[key]
+
+    def is_new(text: str, cue: Cue) -> bool:
+        own = starts[base_language(cue.language), " ".join(_WORD.findall(fold(text))) or text]
         place = bisect_left(own, cue.start)
         if any(abs(cue.start - other) < _TOGETHER for other in own[max(place - 1, 0) : place + 1]):
-            notes.add("doubled", cue.text)
-            continue
+            return False
         own.insert(place, cue.start)
-        kept.append(cue)
+        return True
+
+    for cue in sorted(cues, key=lambda cue: (_ORDER[cue.form], cue.start, cue.end)):
+        sounds, said = " ".join(_SOUND.findall(cue.text)), _said(cue.text)
+        has_new_sounds = bool(sounds and said) and is_new(sounds, cue)
+        if is_new(said or cue.text, cue):
+            kept.append(cue)
+        elif has_new_sounds:
+            kept.append(replace(cue, text=sounds))
+        else:
+            notes.add("doubled", cue.text)
     return sorted(kept, key=lambda cue: (cue.start, cue.end))
+
+
+def _said(text: str) -> str:
+    """A line without sounds and speakers, empty where it has nothing else."""
+    words = _SPEAKER.sub(lambda found: "" if found[1].isupper() else found[0], _SOUND.sub(" ", text))
+    return words if _WORD.search(words) else ""
