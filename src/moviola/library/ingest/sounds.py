@@ -17,7 +17,6 @@ from moviola.library.disk.accounts import has_sound
 from moviola.library.disk.sounds import HEARD, MOST_CLASSES
 from moviola.library.ingest.decode_ahead import ahead
 from moviola.library.ingest.plan import IngestProgress, IngestReport
-from moviola.media import read_sound
 
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
@@ -86,6 +85,7 @@ def read_sounds(path: Path, duration: float, reader: SoundReader) -> NDArray[np.
     pictures is left out. Raises MediaError: the file cannot be read any more.
     """
     from moviola.encoders.readers import HOP
+    from moviola.media import read_sound  # with PyAV, which a search does without
 
     silence = reader.names.index(_SILENCE)
     patches = []
