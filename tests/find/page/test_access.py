@@ -60,6 +60,7 @@ def test_on_a_phone(open_page: Callable[..., Page], served: Served) -> None:
     assert first and second
     assert first["y"] == second["y"], "two moments stand side by side"
     opened(page)
+    until(page, "!document.getAnimations().length")  # of the picture that grows out of its tile
     box = page.locator("#player video").bounding_box()
     assert box and box["width"] == 390
     assert page.locator("#player").evaluate("one => one.scrollWidth <= one.clientWidth")
