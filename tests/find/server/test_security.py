@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -192,21 +192,48 @@ def test_the_page_is_all_that_is_served_of_the_package(client: TestClient, path:
     assert "create_app" not in answer.text
 
 
+OF_A_VIDEO = ["", "/still", "/stream", "/clip?start=0&end=1"]
+
+
 @pytest.mark.parametrize(
     "video",
     ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "nix%00", "%ff%fe", "%", "%zz",
-     "harbour.mp4", "x" * 5000, "harbour%20", "'%20OR%201=1%20--", "<script>"],
+     "x" * 5000, "harbour%20", "'%20OR%201=1%20--", "<script>"],
 )  # fmt: skip
-@pytest.mark.parametrize("what", ["", "/still", "/stream", "/clip?start=0&end=1"])
+@pytest.mark.parametrize("what", OF_A_VIDEO)
 def test_only_videos_of_the_library_are_found(client: TestClient, video: str, what: str) -> None:
+    require_unknown(client, video, what)
+
+
+@pytest.mark.parametrize("what", OF_A_VIDEO)
+def test_a_path_names_a_video_of_the_library_only(client: TestClient, films: Path, what: str) -> None:
+    """A path that is opened instead of being compared with those of the library: its subtitles, its folder,
+    a video beside it, another way to a file, a part of a name; or a file that is there and has no pictures.
+    """
+    beside = films.parent / f"beside-{films.name}.mp4"
+    if not beside.exists():
+        beside.hardlink_to(films / "harbour.mp4")
+    whole = client.get("/api/videos/harbour").json()
+    for name in ("harbour.mp4", f"{films.name}/harbour.mp4", str(films / "harbour.mp4")):
+        answer = client.get(f"/api/videos/{quote(name, safe='')}{what}")
+        assert answer.status_code == 200, answer.text
+        assert what or answer.json() == whole
+    for name in (
+        str(beside), beside.name, f"{films.name}/../{beside.name}", str(films / ".." / beside.name),
+        str(films / "deep" / ".." / "harbour.mp4"), "deep/../harbour.mp4", "../harbour.mp4", "~/harbour.mp4",
+        str(films / "harbour.srt"), "harbour.srt", str(films), films.name, str(films / "no" / "harbour.mp4"),
+        "arbour.mp4", "harbour.mp4\0.jpg", "harbour.MP4", "*.mp4", "%", "/", "./", "//", "file:harbour.mp4",
+    ):  # fmt: skip
+        require_unknown(client, quote(name, safe=""), what)
+
+
+def require_unknown(client: TestClient, video: str, what: str) -> None:
     answer = client.get(f"/api/videos/{video}{what}")
-    assert answer.status_code in (404, 422), answer.text
+    assert answer.status_code in (404, 422), f"{video}: {answer.text}"
     assert answer.json()["error"]["code"] in ("not_found", "invalid_value")
 
 
 def test_an_id_with_every_sign_is_one_segment(client: TestClient) -> None:
-    from urllib.parse import quote
-
     name = "deep/Straße #1 ?50%&ü"
     for what in ("", "/shots", "/still", "/stream"):
         answer = client.get(f"/api/videos/{quote(name, safe='')}{what}")
