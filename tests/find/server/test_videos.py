@@ -54,7 +54,8 @@ def test_one_video_with_its_shots_and_words(client: TestClient) -> None:
     shots = client.get("/api/videos/harbour/shots").json()["shots"]
     assert [(shot["start"], shot["end"]) for shot in shots] == [(0, 3), (3, 6), (6, 9), (9, 12)]
     cues = client.get("/api/videos/harbour/cues").json()["cues"]
-    assert cues == [{"start": 2.0, "end": 5.0, "text": "The umbrella is gone.", "kind": "subtitle"}]
+    said = {"start": 2.0, "end": 5.0, "text": "The umbrella is gone.", "kind": "subtitle"}
+    assert cues == [said | {"language": "", "form": ""}]
     assert client.get("/api/videos/harbour/cues?start=5").json()["cues"] == []
     assert len(client.get("/api/videos/harbour/cues?start=4.9&end=99").json()["cues"]) == 1
 
