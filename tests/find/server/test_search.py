@@ -123,7 +123,8 @@ def test_what_cannot_be_asked_is_said(client: TestClient, query: Any, status: in
 
 def test_evidence_that_the_library_lacks_is_named(client: TestClient) -> None:
     answer = client.post("/api/search", json={"query": "a", "by": "speech"})
-    assert answer.status_code == 409 and "--speech" in answer.json()["error"]["message"]
+    assert answer.status_code == 409 and "no recognised speech" in answer.json()["error"]["message"]
+    assert "extra `speech`" in answer.json()["error"]["message"]
 
 
 def test_no_more_is_asked_than_the_limits_allow(client: TestClient) -> None:
