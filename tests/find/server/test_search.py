@@ -171,6 +171,7 @@ def test_models_that_another_process_puts_in_use_are_searched_with(serving: Serv
         before = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
         with Library(folder) as library:
             library.indexer.use(stage1="demo", refiner="demo")
+        with Library(folder, read_only=True, resident=True) as library:  # as a server has it
             wanted = library.search("a red ball", top_k=24)
         after = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
     assert [m["score"] for m in after] == [m.score for m in wanted]
