@@ -391,7 +391,7 @@ HELD_AS: dict[HeldAs, str] = {
     "cover": "a cover, not searched",
     "other pictures": "further pictures, not searched",
     "other sound": "further sound; --speech-track reads it",
-    "beside": "not read, since there is a subtitle file for the film",
+    "beside": "read, unless a subtitle file has its language",
     "other text": "further text of its language, not read",
     "pictures of text": "pictures of text, not read",
     "unread text": "text of a kind that is not read",

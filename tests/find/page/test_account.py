@@ -51,7 +51,7 @@ def test_the_account_is_shown_in_the_library_and_the_player(
         unused = account.locator("section").filter(has_text="Not used").locator("li")
         expect(unused).to_have_text([
             "stream 2 audio, aac, ger, Kommentar: further sound; --speech-track reads it",
-            "stream 3 subtitle, subrip, eng: not read, since there is a subtitle file for the film",
+            "stream 3 subtitle, subrip, eng: read, unless a subtitle file has its language",
             re.compile("notes.bin: attached, not read"), "PURL https://example.org: not searched",
         ])  # fmt: skip
         expect(account).to_contain_text("Title The Sea")

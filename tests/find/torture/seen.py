@@ -138,7 +138,7 @@ def _stills(folder: Path) -> Parts:
                     rows = database.execute(
                         f"SELECT content, {columns} FROM {table} ORDER BY 1, 2"
                     ).fetchall()
-                except sqlite3.OperationalError:  # not made yet
+                except sqlite3.DatabaseError:  # not made yet, or damaged
                     continue
                 for content, *values in rows:
                     digest = hashlib.sha256(repr(values).encode()).hexdigest()

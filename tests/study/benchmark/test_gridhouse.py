@@ -28,7 +28,6 @@ TABLES = {
     "types-of-queries": ("By type of query", 11),
     "claims": ("Claims", 36),
     "seeds": ("Seeds", 11),
-    "settings": ("Settings", 27),
     "trainings": ("Trainings and their cost", 11),
     "hours": ("CPU hours", 11),
     "upper-bounds": ("Upper bounds of refinement and re-ranking (SPR, Table 4)", 9),

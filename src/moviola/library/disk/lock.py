@@ -17,7 +17,8 @@ LOCK = ".lock"
 # table of copies.
 _DRAFTS = (
     ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp", "concepts/.*.tmp",
-    "cache/.videos.table.*.tmp", "cache/.names.table.*.tmp", "cache/.*.npz.*.tmp",
+    "cache/.videos.table.*.tmp", "cache/.columns.table.*.tmp", "cache/.names.table.*.tmp",
+    "cache/.descriptions.table.*.tmp", "cache/.*.npz.*.tmp",
 )  # fmt: skip
 
 

@@ -67,7 +67,8 @@ def require_intact_graphs(folder: Path) -> None:
     if not sums.is_file():
         return
     try:
-        rows = [line.split("  ", 1) for line in sums.read_text(encoding="ascii").splitlines()]
+        lines = sums.read_text(encoding="ascii").removesuffix("\n").split("\n")
+        rows = [line.split("  ", 1) for line in lines]
         damaged = [name for digest, name in rows if digest != digest_of(sums.with_name(name))]
     except (OSError, ValueError) as error:
         raise DataError(f"{sums}: cannot be compared ({error}); get the folder of the model again") from error

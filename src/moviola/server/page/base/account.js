@@ -12,7 +12,7 @@ const HELD = {
   "film": t("searched"), "sound": t("played, and read by --speech"), "subtitles": t("read"),
   "timecode": t("first timecode of exports"), "cover": t("a cover, not searched"),
   "other pictures": t("further pictures, not searched"), "other sound": t("further sound; --speech-track reads it"),
-  "beside": t("not read, since there is a subtitle file for the film"), "other text": t("further text of its language, not read"),
+  "beside": t("read, unless a subtitle file has its language"), "other text": t("further text of its language, not read"),
   "pictures of text": t("pictures of text, not read"), "unread text": t("text of a kind that is not read"),
   "captions": t("captions inside the pictures, read where the film has no other text"),
   "measurements": t("places and times, read"), "data": t("data, not read"), "attachment": t("attached, not read"),
