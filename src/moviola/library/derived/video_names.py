@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -320,7 +320,7 @@ def _read(store: LibraryStore, name: str = _NAMES) -> tuple[NameTable, int] | No
     return NameTable(**columns), generation if kind == _KIND else -1
 
 
-@cache
+@lru_cache(maxsize=1 << 16)
 def _number(stem: str) -> int:
     return int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=8).digest(), "little")
 
