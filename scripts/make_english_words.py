@@ -16,7 +16,7 @@ from pathlib import Path
 
 from Stemmer import Stemmer
 
-from moviola.encoders.english import STEMS
+from moviola.words.english import STEMS
 
 KINDS = ("noun", "verb", "adj", "adv")
 OTHERS = re.findall(

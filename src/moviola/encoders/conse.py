@@ -31,7 +31,6 @@ from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.e5 import ANCHORS, open_bridge
 from moviola.encoders.efficientnet import PIXELS
-from moviola.encoders.english import is_english
 from moviola.encoders.graphs import classified_frames
 from moviola.encoders.sentence_models import MINILM, open_sentence_encoder
 from moviola.encoders.sentences import SentenceEncoder
@@ -39,6 +38,7 @@ from moviola.encoders.texts import check_texts
 from moviola.encoders.weights import Weights
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
+from moviola.words.english import is_english
 
 __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]
 

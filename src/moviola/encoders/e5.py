@@ -113,7 +113,7 @@ class E5Encoder(SentenceEncoder):
 
 def open_bridge(to: SentenceEncoder, choice: DeviceChoice) -> SentenceEncoder | None:
     """An encoder that gives a text in any of 93 languages nearly the vector that another one gives to its
-    translation into English, as :func:`moviola.encoders.english.is_english` says of a text whether it needs
+    translation into English, as :func:`moviola.words.english.is_english` says of a text whether it needs
     that; None where its package is not installed, or it leads to no such encoder.
     """
     if packed_file() is None or read_json(BRIDGE_FOLDER / "moviola.json")["to"] != to.revision:

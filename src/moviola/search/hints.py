@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from moviola.encoders.english import is_english
+from moviola.words.english import is_english
 
 __all__ = ["dates_in", "names_in"]
 

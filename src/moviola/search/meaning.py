@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders.english import is_english
 from moviola.library import LibraryStore, unrelated_of
 from moviola.retrieval import Calibration
 from moviola.types import STRONG
+from moviola.words.english import is_english
 
 if TYPE_CHECKING:
     from moviola.encoders import SentenceEncoder, UnrelatedCosines

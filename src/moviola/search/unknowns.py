@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from moviola.encoders import FrameTextEncoder, TextJudge
 from moviola.encoders.contract import KnowsLanguages
-from moviola.encoders.english import is_english
 from moviola.errors import installing
 from moviola.files.spelling import alike_in_spelling
 from moviola.library import stems_in
@@ -25,6 +24,7 @@ from moviola.words import (
     terms_of_word,
     words_in,
 )
+from moviola.words.english import is_english
 
 __all__ = ["notes_of"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moviola.encoders.english import STEMS, is_english
 from moviola.retrieval import unrelated_queries
+from moviola.words.english import STEMS, is_english
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
