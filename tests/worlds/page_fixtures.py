@@ -100,7 +100,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
     """Open a page: ``open_page(server, "#/search?query=a+cat", **context options)``, each a visitor.
 
     At the end no page may have asked another host for anything, or have thrown an error. What visitors kept
-    in a library is deleted.
+    in a library is deleted, once nothing of it is on its way any more.
     """
     from http_calls import forget_kept
 
@@ -108,6 +108,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
     visited: list[Served] = []
     asked: list[str] = []
     errors: list[str] = []
+    keeping: set[Request] = set()
 
     def opened(server: Served, link: str = "", **options: object) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
@@ -120,19 +121,40 @@ def open_page(browser: Browser) -> Iterator[Opener]:
             if not request.url.startswith((f"{server.url}/", "blob:", "data:")):
                 asked.append(request.url)
 
+        def begin(request: Request) -> None:
+            if request.url.endswith("/api/kept") and request.method == "PUT":
+                keeping.add(request)
+
+        def end(request: Request) -> None:
+            keeping.discard(request)
+
+        context.on("request", begin)
+        context.on("requestfinished", end)
+        context.on("requestfailed", end)
         page.on("request", note)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{server.url}/{link}")
         return page
 
     yield opened
+    for context in contexts:
+        for page in context.pages:
+            wait_for(page, keeping)
+        context.set_offline(True)  # a page that is left keeps what it can
+        context.close()
     for server in visited:
         if server.process is not None:
             forget_kept(server.url)
-    for context in contexts:
-        context.close()
     assert not asked
     assert not errors
+
+
+def wait_for(page: Page, requests: set[Request]) -> None:
+    """Wait until the requests have ended, as long as one to a busy machine may take."""
+    left, step = PATIENCE, 20
+    while left > 0 and any(request.frame.page == page for request in requests):
+        page.wait_for_timeout(step)
+        left -= step
 
 
 @pytest.fixture

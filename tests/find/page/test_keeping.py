@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Request, Response, Route, expect
 
 from http_calls import kept, ok, unkeep
 from page_server import Served
@@ -25,11 +25,21 @@ def collected(page: Page) -> Page:
     card(page).locator(".opener").focus()
     page.keyboard.press("c")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("c")
+    with page.expect_response(lambda response: keeps(response, moments=2)) as keeping:
+        page.keyboard.press("c")
+    assert keeping.value.ok
     expect(page.get_by_role("link", name="Collection 2")).to_be_visible()
     page.keyboard.press("2")
     expect(page.locator(".item")).to_have_count(2)
     return page
+
+
+def keeps(response: Response, moments: int) -> bool:
+    """Whether it answers a request to keep a collection of that size."""
+    request = response.request
+    if request.method != "PUT" or not request.url.endswith("/api/kept"):
+        return False
+    return len(request.post_data_json["value"]["moments"]) == moments
 
 
 def starts(page: Page) -> list[str]:
@@ -94,6 +104,60 @@ def test_it_is_there_after_a_reload_and_in_another_tab(collected: Page) -> None:
     expect(collected.locator(".item")).to_have_count(1)
     collected.reload()
     expect(collected.locator(".item")).to_have_count(1)
+
+
+def test_an_older_answer_of_the_library_does_not_hide_what_another_tab_kept(collected: Page) -> None:
+    """A tab that met a second version while a third one was being kept showed the second for good."""
+    held: dict[str, tuple[Route, APIResponse | None]] = {}
+    awaited = ["PUT"]
+    passed: set[Request] = set()
+
+    def hold(route: Route) -> None:
+        method = route.request.method
+        if method not in awaited:
+            passed.add(route.request)
+            route.continue_()
+            return
+        awaited.remove(method)
+        held[method] = (route, route.fetch() if method == "GET" else None)
+        other.evaluate("title => { document.title = title; }", f"{method} is held")
+
+    other = collected.context.new_page()
+    other.goto(collected.url)
+    expect(other.locator(".item")).to_have_count(2)
+    other.route(re.compile("/api/kept([?]kind=collection)?$"), hold)
+
+    def end(request: Request) -> None:
+        passed.discard(request)
+
+    def hear() -> None:
+        """Wait until the tab has heard of a change and has read what it asked for then."""
+        expect(other).to_have_title("heard")
+        other.evaluate("async () => (await fetch('/api/kept?kind=collection')).text()")
+        while passed:
+            other.wait_for_timeout(10)
+        other.evaluate("document.title = ''")
+
+    other.on("requestfinished", end)
+    other.evaluate(HEAR)
+    other.get_by_role("button", name=re.compile("^Take .* out")).last.click()
+    expect(other).to_have_title("PUT is held")  # without the last moment, on its way
+    collected.get_by_role("button", name=re.compile("^Take .* out")).first.click()
+    hear()
+    awaited.append("GET")
+    held["PUT"][0].continue_()
+    expect(other).to_have_title("GET is held")  # without the first one, on its way back
+    collected.get_by_role("button", name="Undo").click()
+    hear()
+    route, answer = held["GET"]
+    route.fulfill(response=answer)
+    expect(other.locator(".item")).to_have_count(2)
+
+
+HEAR = """() => {
+  const channel = new BroadcastChannel("moviola.collections");
+  channel.onmessage = () => { document.title = "heard"; };
+}"""
 
 
 def test_a_note_that_is_being_written_outlives_a_change_in_another_tab(collected: Page) -> None:

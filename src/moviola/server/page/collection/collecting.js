@@ -153,8 +153,15 @@ function freeName(name, names = collectionNames.value) {
 
 export function save() {
   clearTimeout(savingSoon);
-  saving = saving.then(push).catch(() => {});
-  return saving;
+  return inTurn(push).catch(() => {});
+}
+
+/** Talk with the library after all that was begun before: what it answers is never older than what is known of it.
+ * @template T @param {() => Promise<T>} talk @returns {Promise<T>} */
+function inTurn(talk) {
+  const done = saving.then(talk);
+  saving = done.then(() => {}, () => {});
+  return done;
 }
 
 /** Keep the collection in the library as it is now. If it has changed elsewhere, that version is shown. */
@@ -236,7 +243,7 @@ export async function renameCollection(name) {
   versions.delete(name);
   for (const taken of takenOut) if (taken.name === before) taken.name = name;
   collectionName.value = name;
-  const renamed = saving.then(async () => {
+  await inTurn(async () => {
     const versionBefore = versionOf(before);
     forget(before);
     if (versionBefore) changes += 1;
@@ -249,8 +256,6 @@ export async function renameCollection(name) {
     });
     await readNames();
   });
-  saving = renamed.catch(() => {});
-  await renamed;
   return "";
 }
 
@@ -279,13 +284,15 @@ export async function rememberCollection(library) {
   own = remembered(`moviola.own-collections:${library}`, /** @type {State[]} */ ([]));
   const before = own.value.find(({ name }) => name === mirror.value?.name) ?? mirror.value ?? takenOver(library);
   if (before) show(before.name, before.items, before.version, before.unsaved);
-  channel.addEventListener("message", ({ data }) => { void readAgain(data); });
+  channel.addEventListener("message", ({ data }) => { void inTurn(() => readAgain(data)).catch(() => {}); });
   api.connection.addEventListener("up", save);
   window.addEventListener("pagehide", save);
-  const entries = await readNames();
-  const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length || !isKeptInLibrary() ? undefined : entries[0]);
-  if (before?.unsaved) save();
-  else if (entry) showKept(entry);
+  return inTurn(async () => {
+    const entries = await readNames();
+    const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length || !isKeptInLibrary() ? undefined : entries[0]);
+    if (before?.unsaved) save();
+    else if (entry && changes === kept) showKept(entry);
+  });
 }
 
 /** Collections of this browser whose names the library has, too, are called otherwise: both can be shown.
