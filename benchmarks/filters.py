@@ -24,7 +24,7 @@ import numpy as np
 
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.library import LibraryStore, VideoRow
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Filter, Library
 from moviola.types import Capture
 
@@ -97,7 +97,7 @@ def make_library(folder: Path, videos: int, clips: int) -> None:
     with Library(folder) as library:
         library.index(encoder)  # no video lies there; what follows from videos is written
         for number in range(0, min(videos, 5000), 10):
-            library.kept.mark(Mark(video_id=f"{number:06d}"), add=["favourite"])
+            library.userdata.mark(Mark(video_id=f"{number:06d}"), add=["favourite"])
 
 
 def random_vit(folder: Path) -> Path:

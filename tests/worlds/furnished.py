@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.media import write_video
 from moviola.search import Library, Marked, MarkedMoment
 from moviola.types import Capture, Cue
@@ -42,15 +42,15 @@ def furnish(library: Library, films: Path, one: str, other: str, third: str) -> 
     library.indexer.use_index("flat")
     library.indexer.remove(["old"])
     gone.unlink()
-    catalogue, kept = library.catalogue, library.kept
+    catalogue, userdata = library.catalogue, library.userdata
     with catalogue.transaction():
         catalogue.put_captures({catalogue.video(other).row: CAPTURE})
-    kept.put("search", "keepers", {"query": "lighthouse keeper", "filter": {"taken": "2023"}})
+    userdata.put("search", "keepers", {"query": "lighthouse keeper", "filter": {"taken": "2023"}})
     moment = {"video_id": other, "start": 1.0, "end": 3.0, "title": "the keeper", "note": "use it"}
-    kept.put("collection", "best", {"moments": [moment]})
-    kept.mark(Mark(video_id=one, start=1.0, end=2.5), add=["stall", "red"], rating=4)
-    kept.alert_to("keepers", catalogue.video(other).row)
-    kept.set_reported("keepers", catalogue.video(other).hash)
-    kept.remember_alert("keepers", catalogue.video(one).hash, "webhook")
+    userdata.put("collection", "best", {"moments": [moment]})
+    userdata.mark(Mark(video_id=one, start=1.0, end=2.5), add=["stall", "red"], rating=4)
+    userdata.alert_to("keepers", catalogue.video(other).row)
+    userdata.set_reported("keepers", catalogue.video(other).hash)
+    userdata.remember_alert("keepers", catalogue.video(one).hash, "webhook")
     library.concepts.teach("Red walls", Marked(None, (MarkedMoment(one, 1.0, 3.0),)))
     library.indexer.again([third], pictures=False)

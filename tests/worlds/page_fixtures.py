@@ -59,7 +59,7 @@ def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def dated(own_server: Served) -> Iterator[Served]:
     """A server on films that were taken somewhere, some day; two are tagged."""
-    from moviola.library.kept.values import Mark
+    from moviola.library.userdata.values import Mark
     from moviola.search import Library
 
     own_server.stop()
@@ -68,7 +68,7 @@ def dated(own_server: Served) -> Iterator[Served]:
         with library.store.writing(), library.catalogue.transaction():
             library.catalogue.put_captures({rows[name]: capture for name, capture in CAPTURES.items()})
         for name in ("home/a cat", "work/launch"):
-            library.kept.mark(Mark(video_id=name), add=["favourite"])
+            library.userdata.mark(Mark(video_id=name), add=["favourite"])
     own_server.start()
     yield own_server
 

@@ -37,7 +37,7 @@ from moviola.files.rows import read_text
 from moviola.files.writing import write_text
 
 if TYPE_CHECKING:
-    from moviola.library.kept.values import Entry, Mark, SavedSearch
+    from moviola.library.userdata.values import Entry, Mark, SavedSearch
     from moviola.search import Library
 
 kept_group = command_group("kept", "Saved searches, collections, tags and ratings of a library.")
@@ -58,17 +58,17 @@ def list_(
 
     Example: `moviola kept list --kind search`
 
-    From Python: `moviola.library.kept.entries.Kept.entries`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.entries`, of `moviola.Library.userdata`.
     """
     with reading(library) as lib:
-        entries, sizes = lib.kept.entries(kind), lib.kept.pictures()
+        entries, sizes = lib.userdata.entries(kind), lib.userdata.pictures()
     rows = ((e.kind, e.name, str(e.version), _summary(e, sizes)) for e in entries)
     show_records(json, [e.model_dump() for e in entries], ("kind", "name", "version", "content"), rows)
 
 
 def _summary(entry: Entry, sizes: Mapping[str, int] = {}) -> str:
     """The content of an entry in a line; ``sizes``: bytes of kept pictures."""
-    from moviola.library.kept.values import Collection, SavedSearch
+    from moviola.library.userdata.values import Collection, SavedSearch
 
     value = entry.value
     if isinstance(value, Collection):
@@ -133,7 +133,7 @@ def tag(
 
     Example: `moviola kept tag holiday/beach@1:05-1:20 dog favourite`
 
-    From Python: `moviola.library.kept.entries.Kept.mark`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.mark`, of `moviola.Library.userdata`.
     """
     _mark(library, place, json, **{"remove" if remove else "add": tags})
 
@@ -149,7 +149,7 @@ def rate(
 
     Example: `moviola kept rate holiday/beach 5`
 
-    From Python: `moviola.library.kept.entries.Kept.mark`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.mark`, of `moviola.Library.userdata`.
     """
     _mark(library, place, json, rating=rating)
 
@@ -158,7 +158,7 @@ def _mark(library: Path, place: str, json: bool, **changes: Any) -> None:
     with reading(library) as lib:
         mark = _place(lib, place)
         missing = _not_borne(lib, mark, changes.get("remove", ()))
-        entry = lib.kept.mark(mark, **changes)
+        entry = lib.userdata.mark(mark, **changes)
     if missing:
         note(f"{mark.name}: had no tag {', '.join(missing)}")
     if entry is not None:
@@ -174,13 +174,13 @@ def _not_borne(lib: Library, mark: Mark, tags: Iterable[str]) -> list[str]:
     """Those of some tags that a video or moment does not bear."""
     borne: list[str] = []
     with suppress(NotFound):
-        borne = lib.kept.entry("mark", mark.name).value.tags  # type: ignore[union-attr]  # of this kind
+        borne = lib.userdata.entry("mark", mark.name).value.tags  # type: ignore[union-attr]  # of this kind
     return [tag for tag in tags if folded(tag) not in set(map(folded, borne))]
 
 
 def _place(lib: Library, text: str) -> Mark:
     """A video of the library, whose id may read like a moment, or a moment of one."""
-    from moviola.library.kept.values import Mark
+    from moviola.library.userdata.values import Mark
     from moviola.search.times import parse_seconds
 
     video, sign, times = text.rpartition("@")
@@ -210,9 +210,9 @@ def collect(
 
     Example: `moviola kept collect "dogs" holiday/beach@1:05-1:20 holiday/park@0:03-0:09`
 
-    From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.put`, of `moviola.Library.userdata`.
     """
-    from moviola.library.kept.values import Collection, KeptMoment
+    from moviola.library.userdata.values import Collection, KeptMoment
 
     with reading(library) as lib:
         moments = []
@@ -224,9 +224,9 @@ def collect(
         held: list[KeptMoment] = []
         version = 0
         with suppress(NotFound):
-            before = lib.kept.entry("collection", name)
+            before = lib.userdata.entry("collection", name)
             held, version = before.value.moments, before.version  # type: ignore[union-attr]  # of this kind
-        _show(lib.kept.put("collection", name, Collection(moments=[*held, *moments]), version), json)
+        _show(lib.userdata.put("collection", name, Collection(moments=[*held, *moments]), version), json)
 
 
 @kept_group.command()
@@ -241,12 +241,12 @@ def delete(
 
     Example: `moviola kept delete search "beach days" --yes`
 
-    From Python: `moviola.library.kept.entries.Kept.delete`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.delete`, of `moviola.Library.userdata`.
     """
     with reading(library) as lib:
-        entry = lib.kept.entry(kind, name)
+        entry = lib.userdata.entry(kind, name)
         require_consent(f"{kind} {name} ({_summary(entry)}) would be deleted for good", yes)
-        lib.kept.delete(kind, name)
+        lib.userdata.delete(kind, name)
     show(json, {"deleted": name}, f"{kind} {name}: deleted")
 
 
@@ -260,11 +260,11 @@ def export_(
 
     Example: `moviola kept export kept.jsonl`
 
-    From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.export`, of `moviola.Library.userdata`.
     """
     with reading(library) as lib:
         lib.store.require_outside(out)
-        lines = list(lib.kept.export())
+        lines = list(lib.userdata.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
     show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {counted(len(lines), 'entry')}")
 
@@ -279,10 +279,10 @@ def import_(
 
     Example: `moviola kept import kept.jsonl --library films`
 
-    From Python: `moviola.library.kept.entries.Kept.take`, of `moviola.Library.kept`.
+    From Python: `moviola.library.userdata.entries.UserData.take`, of `moviola.Library.userdata`.
     """
     with reading(library) as lib:
-        taken = lib.kept.take(read_text(file).split("\n"), f"{file}:")
+        taken = lib.userdata.take(read_text(file).split("\n"), f"{file}:")
     said = f"{library}: {counted(len(taken), 'entry')} imported"
     show(json, [entry.model_dump() for entry in taken], said)
 

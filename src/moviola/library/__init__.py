@@ -31,7 +31,9 @@ from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 from moviola.library.ingest.said_languages import say_language
-from moviola.library.kept.concepts import (
+from moviola.library.library_source import LibrarySource, export_features, open_features
+from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
+from moviola.library.userdata.concepts import (
     Concept,
     concept_name,
     concepts_of,
@@ -39,8 +41,6 @@ from moviola.library.kept.concepts import (
     keep_concept,
     read_concept,
 )  # fmt: skip
-from moviola.library.library_source import LibrarySource, export_features, open_features
-from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "CueTrack", "Facts", "Indexer", "IngestProgress",

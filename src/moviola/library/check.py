@@ -41,7 +41,7 @@ from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import require_fitting
 from moviola.library.disk.video_table import VideoTable
-from moviola.library.kept.concepts import concepts_of, read_concept
+from moviola.library.userdata.concepts import concepts_of, read_concept
 from moviola.retrieval.saved.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
 
@@ -199,16 +199,16 @@ def still_problems(store: LibraryStore) -> Iterator[Problem]:
 
 def _kept_problems(store: LibraryStore) -> Iterator[Problem]:
     """Whether what people keep can be read, which no repair brings back."""
-    from moviola.library.kept.entries import Kept  # which a search does without
+    from moviola.library.userdata.entries import UserData  # which a search does without
 
     try:
-        with closing(Kept(store.folder)) as kept:
-            if damage := kept.problem():
-                yield Problem("", f"{kept.path}: {damage}; {kept.remedy}", False)
+        with closing(UserData(store.folder)) as userdata:
+            if damage := userdata.problem():
+                yield Problem("", f"{userdata.path}: {damage}; {userdata.remedy}", False)
             else:
-                kept.entries()
-                for name in kept.pictures():
-                    kept.picture(name)
+                userdata.entries()
+                for name in userdata.pictures():
+                    userdata.picture(name)
     except LibraryError as error:
         yield Problem("", str(error), False)
 

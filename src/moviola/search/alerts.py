@@ -131,23 +131,23 @@ class Alerts:
         """As :meth:`check`, but wait for no receiver; returns the number of findings on their way."""
         if not self._options:
             return 0
-        names = self._options.searches or [entry.name for entry in self._library.kept.entries("search")]
+        names = self._options.searches or [entry.name for entry in self._library.userdata.entries("search")]
         for name in names:
             self._look(name)
         with self._lock:
             return len(self._open)
 
     def _look(self, name: str) -> None:
-        kept, searchable = self._library.kept, self._library.store.searchable()
+        userdata, searchable = self._library.userdata, self._library.store.searchable()
         try:
-            kept.entry("search", name)
+            userdata.entry("search", name)
         except NotFound as error:
             log.warning("%s", error)
             return
         newest = max(searchable, default=0)
-        seen = kept.alerted().get(name)
+        seen = userdata.alerted().get(name)
         if seen is None:
-            kept.alert_to(name, newest)
+            userdata.alert_to(name, newest)
             return
         new = {searchable[row].video_id: searchable[row] for row in searchable if row > seen}
         if not new:
@@ -180,12 +180,12 @@ class Alerts:
 
     def _hand_over(self, name: str, video: VideoRow, finding: Mapping[str, object]) -> None:
         """Give a finding to each receiver that has not had it, and is not to have it already."""
-        kept, key = self._library.kept, _Key(name, video.hash, video.row, video.video_id)
+        userdata, key = self._library.userdata, _Key(name, video.hash, video.row, video.video_id)
         waiting = set()
-        if not kept.was_reported(name, video.hash):
-            waiting = {one for one in self._receivers if not kept.was_reported_to(name, video.hash, one)}
+        if not userdata.was_reported(name, video.hash):
+            waiting = {one for one in self._receivers if not userdata.was_reported_to(name, video.hash, one)}
             if not waiting:  # a kill came between the records
-                kept.set_reported(name, video.hash)
+                userdata.set_reported(name, video.hash)
         with self._lock:
             if key in self._open:
                 return
@@ -200,10 +200,10 @@ class Alerts:
         """What is done when a receiver has got a finding, or has not."""
 
         def note(key: _Key, delivered: bool) -> None:
-            kept = self._library.kept
+            userdata = self._library.userdata
             try:
                 if delivered:
-                    kept.remember_alert(key.name, key.content, receiver)
+                    userdata.remember_alert(key.name, key.content, receiver)
                 with self._lock:
                     waiting = self._open[key]
                     waiting.discard(receiver)
@@ -215,7 +215,7 @@ class Alerts:
                         del self._open[key]
                     self._delivered += by_all
                 if by_all:
-                    kept.set_reported(key.name, key.content)
+                    userdata.set_reported(key.name, key.content)
                 if complete:
                     self._advance(key.name)
             except LibraryError as error:  # it is found again by the next check
@@ -228,7 +228,7 @@ class Alerts:
         with self._lock:
             left = {key.row for key in self._open if key.name == name} | self._left[name]
             done = min(left) - 1 if left else self._newest[name]
-        self._library.kept.alert_to(name, done)
+        self._library.userdata.alert_to(name, done)
 
     def _run(self, body: bytes) -> None:
         run_command(self._options.command, body, self._stop)

@@ -425,9 +425,9 @@ class EvidenceGatherer:
         if isinstance(term, LikePicture):
             return self.store.encoders.picture(term.path)
         if isinstance(term, KeptPicture):
-            from moviola.library.kept.entries import kept_picture
+            from moviola.library.userdata.entries import saved_picture
 
-            return self.store.encoders.picture(kept_picture(self.store.folder, term.picture))
+            return self.store.encoders.picture(saved_picture(self.store.folder, term.picture))
         assert isinstance(term, LikeMoment)
         features, video = self.view.picture_features, self.store.catalogue.video(term.video_id)
         place = features.place_of(video.row)

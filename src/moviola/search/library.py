@@ -40,7 +40,7 @@ from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind
 
 if TYPE_CHECKING:
-    from moviola.library.kept.entries import Kept
+    from moviola.library.userdata.entries import UserData
 
 __all__ = ["Library", "Order"]
 
@@ -134,8 +134,8 @@ class Library:
         """Close the library's files; one whose features are still in use, when these go."""
         self._searcher.forget()
         self.store.close()
-        if "kept" in self.__dict__:
-            self.kept.close()
+        if "userdata" in self.__dict__:
+            self.userdata.close()
 
     def __enter__(self) -> Self:
         return self
@@ -190,7 +190,7 @@ class Library:
 
         Read once per state of the library.
         """
-        return with_tags(*self._facets.get(), self.kept.tagged())
+        return with_tags(*self._facets.get(), self.userdata.tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
         """Queries to try: things that some moment shows strongly, the surest first.
@@ -204,19 +204,19 @@ class Library:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
         require_kind("text", text, str, "the beginning of a word")
         _require_most(most)
-        return complete(self._names.get(), self.kept.tagged(), text, most)
+        return complete(self._names.get(), self.userdata.tagged(), text, most)
 
     @cached_property
-    def kept(self) -> Kept:
+    def userdata(self) -> UserData:
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
-        from moviola.library.kept.entries import Kept
+        from moviola.library.userdata.entries import UserData
 
-        return Kept(self.folder, Asked.from_json, self._lengths)
+        return UserData(self.folder, Asked.from_json, self._lengths)
 
     @property
     def saved(self) -> SavedSearches:
         """Saved searches, as questions."""
-        return SavedSearches(self.kept, self.search)
+        return SavedSearches(self.userdata, self.search)
 
     def _lengths(self, video_ids: set[str]) -> dict[str, float]:
         """Seconds of videos by id; a refused one has none."""

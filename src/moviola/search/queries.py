@@ -160,7 +160,7 @@ class LikePicture(SearchQuery):
 
 @dataclass(frozen=True, slots=True)
 class KeptPicture(SearchQuery):
-    """Similar to a picture that the library keeps with a saved search (:mod:`moviola.library.kept`).
+    """Similar to a picture that the library keeps with a saved search (:mod:`moviola.library.userdata`).
 
     Attributes:
         picture: its name there, the first 32 hexadecimal digits of the SHA-256 of its bytes.

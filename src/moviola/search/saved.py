@@ -12,8 +12,8 @@ from moviola.search.options import OptionChanges
 from moviola.search.queries import KeptPicture, LikePicture
 
 if TYPE_CHECKING:
-    from moviola.library.kept.entries import Kept
-    from moviola.library.kept.values import Entry
+    from moviola.library.userdata.entries import UserData
+    from moviola.library.userdata.values import Entry
 
 __all__ = ["SavedSearches"]
 
@@ -22,12 +22,12 @@ class SavedSearches:
     """The saved searches of a library.
 
     Args:
-        kept: what people keep.
+        userdata: what people keep.
         search: as :meth:`moviola.search.Library.search`.
     """
 
-    def __init__(self, kept: Kept, search: Callable[..., SearchResult]) -> None:
-        self._kept, self._search = kept, search
+    def __init__(self, userdata: UserData, search: Callable[..., SearchResult]) -> None:
+        self._userdata, self._search = userdata, search
 
     def asked(self, name: str) -> Asked:
         """The question of a saved search.
@@ -36,9 +36,9 @@ class SavedSearches:
             NotFound: no search of this name is saved.
             InvalidValue: it can never run.
         """
-        from moviola.library.kept.values import SavedSearch
+        from moviola.library.userdata.values import SavedSearch
 
-        saved = self._kept.entry("search", name).value
+        saved = self._userdata.entry("search", name).value
         assert isinstance(saved, SavedSearch)
         try:
             return Asked.from_json(saved.root)
@@ -64,15 +64,15 @@ class SavedSearches:
         Args:
             asked: the question, or its JSON, which is kept as it is but for its pictures: these are kept with
                 it, large ones made smaller (:func:`moviola.media.small_picture`), and get other names.
-            version: see :meth:`moviola.library.kept.entries.Kept.put`.
+            version: see :meth:`moviola.library.userdata.entries.UserData.put`.
             picture: gives the pictures that are named in JSON.
 
         Raises:
             InvalidValue: it can never run.
             MediaError: a picture cannot be read.
-            OutOfDate, LibraryError: see :meth:`moviola.library.kept.entries.Kept.put`.
+            OutOfDate, LibraryError: see :meth:`moviola.library.userdata.entries.UserData.put`.
         """
-        from moviola.library.kept.pictures import picture_to_keep
+        from moviola.library.userdata.pictures import picture_to_keep
 
         row = asked.to_json() if isinstance(asked, Asked) else asked
         names: dict[str, str] = {}
@@ -86,4 +86,4 @@ class SavedSearches:
             return found
 
         Asked.from_json(row, keep)
-        return self._kept.put("search", name, renamed(row, names), version, contents)
+        return self._userdata.put("search", name, renamed(row, names), version, contents)

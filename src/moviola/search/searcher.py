@@ -207,10 +207,10 @@ class Searcher:
             return self._chosen
 
     def _tagged(self) -> dict[str, frozenset[str]]:
-        from moviola.library.kept.entries import Kept
+        from moviola.library.userdata.entries import UserData
 
-        with closing(Kept(self._store.folder)) as kept:
-            return kept.tagged()
+        with closing(UserData(self._store.folder)) as userdata:
+            return userdata.tagged()
 
     def _copies(self) -> KnownCopies:
         try:

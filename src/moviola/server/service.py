@@ -119,7 +119,7 @@ class Service:
         try:
             return LikePicture(self.uploads.path(name))
         except NotFound:
-            if name not in self.library.kept.pictures():
+            if name not in self.library.userdata.pictures():
                 raise
             return kept
 

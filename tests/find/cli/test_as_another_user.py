@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Library
 
 pytestmark = pytest.mark.skipif(
@@ -155,7 +155,7 @@ def test_what_another_user_may_not_read(library: Path, films: Path, room: Path) 
         (base / "inbox").mkdir()
         with Library(base / "lib") as opened:
             opened.indexer.move(films, base / "films")
-            opened.kept.mark(Mark(video_id="harbour"), rating=4)
+            opened.userdata.mark(Mark(video_id="harbour"), rating=4)
         shutil.copy(base / "films" / "street.mp4", base / "films" / "new.mp4")
     for name, base in bases.items():
         for path in (base, *base.rglob("*")):

@@ -124,6 +124,6 @@ def test_a_picture_is_saved_with_its_search(moviola: Run, library: Path, films: 
     assert moviola("kept", "run", "alike", "--json", "-l", other).rows == first.rows
     moviola("kept", "delete", "search", "alike", "--yes", *on)
     with Library(library, read_only=True) as lib:
-        assert lib.kept.pictures() == {}
+        assert lib.userdata.pictures() == {}
     gone = moviola("mark", "--right", 1, *on)
     assert gone.code == 1 and "no saved search has it, or no longer" in gone.err

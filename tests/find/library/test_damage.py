@@ -175,7 +175,7 @@ def test_damaged_stills_are_found(closed: Path) -> None:
 )
 def test_damage_of_what_people_keep_is_found(closed: Path, change: str) -> None:
     with Library(closed) as library:
-        library.kept.put("search", "walls", {"query": "a wall"})
+        library.userdata.put("search", "walls", {"query": "a wall"})
         assert verify(library.store) == []
     path = closed / "kept.sqlite"
     if change == "head of a page":

@@ -22,8 +22,8 @@ from moviola.library import compact, verify
 from moviola.library.disk import settings as library_settings
 from moviola.library.disk import upgrade
 from moviola.library.disk.schema import CUES_OF
-from moviola.library.kept.entries import Kept
-from moviola.library.kept.values import Collection, KeptMoment, Mark, SavedSearch
+from moviola.library.userdata.entries import UserData
+from moviola.library.userdata.values import Collection, KeptMoment, Mark, SavedSearch
 from moviola.retrieval.saved import description
 from moviola.search import (
     Asked,
@@ -234,14 +234,14 @@ def test_an_upgrade_keeps_everything(folder: Path, version: Path) -> None:
 def test_what_people_keep_goes_from_any_version_to_today_and_back(folder: Path, tmp_path: Path) -> None:
     """The lines of an export are all that is left of it where a library's folder is deleted."""
     with Library(folder, read_only=True) as old, Library(tmp_path / "new", encoder="demo") as new:
-        entries = old.kept.entries()
-        new.kept.take(old.kept.export())
-        assert new.kept.entries() == entries
-        new.kept.put("search", "later", {"query": "harbour"})
-        lines, entries = list(new.kept.export()), new.kept.entries()
+        entries = old.userdata.entries()
+        new.userdata.take(old.userdata.export())
+        assert new.userdata.entries() == entries
+        new.userdata.put("search", "later", {"query": "harbour"})
+        lines, entries = list(new.userdata.export()), new.userdata.entries()
     with Library(folder) as old:
-        assert [entry.name for entry in old.kept.take(lines)] == ["later"]
-        assert old.kept.entries() == entries
+        assert [entry.name for entry in old.userdata.take(lines)] == ["later"]
+        assert old.userdata.entries() == entries
 
 
 @EARLIER
@@ -356,12 +356,12 @@ OF_SEARCHES = {
 }
 
 
-def require_kept(kept: Kept) -> None:
+def require_kept(userdata: UserData) -> None:
     for name, query in SEARCHES.items():
-        entry = kept.entry("search", name)
+        entry = userdata.entry("search", name)
         assert isinstance(entry.value, SavedSearch) and entry.version == 1 + (name == "steps")
         assert Asked.from_json(entry.value.root) == Asked(query, OF_SEARCHES.get(name, SearchOptions()))
-    (collection,), (mark,) = kept.entries("collection"), kept.entries("mark")
+    (collection,), (mark,) = userdata.entries("collection"), userdata.entries("mark")
     assert collection.value == Collection(
         moments=[KeptMoment(video_id="harbour", start=2, end=5, title="é", note="late")]
     )
@@ -371,22 +371,22 @@ def require_kept(kept: Kept) -> None:
 def test_what_people_kept_is_read_as_it_is_and_upgraded_by_the_first_change(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(KEPT / "kept", tmp_path / "kept"))
     before = (folder / "kept.sqlite").read_bytes()
-    with closing(Kept(folder)) as kept, closing(Kept(folder)) as reader:
-        require_kept(kept)
+    with closing(UserData(folder)) as userdata, closing(UserData(folder)) as reader:
+        require_kept(userdata)
         assert (folder / "kept.sqlite").read_bytes() == before and reader.entry("search", "plain")
-        kept.put("search", "new", {"query": {"right": [{"video_id": "harbour", "start": 1, "end": 2}]}})
-        require_kept(kept)
+        userdata.put("search", "new", {"query": {"right": [{"video_id": "harbour", "start": 1, "end": 2}]}})
+        require_kept(userdata)
         require_kept(reader)  # which had it open before
-        assert kept.alerted() == {"plain": 3} and kept.was_reported("plain", "0123")
-        assert not kept.remember_alert("steps", "4567", "webhook")
+        assert userdata.alerted() == {"plain": 3} and userdata.was_reported("plain", "0123")
+        assert not userdata.remember_alert("steps", "4567", "webhook")
     backup = folder / "backups" / "kept-format-1.sqlite"
     shutil.copy(backup, tmp_path / "kept.sqlite")
-    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as db, closing(Kept(tmp_path)) as way_back:
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as db, closing(UserData(tmp_path)) as way_back:
         assert db.execute("PRAGMA user_version").fetchone() == (1,)
         require_kept(way_back)
-    with closing(Kept(folder)) as kept:
-        require_kept(kept)
-        kept.put("search", "another", {"query": "a dog"})
+    with closing(UserData(folder)) as userdata:
+        require_kept(userdata)
+        userdata.put("search", "another", {"query": "a dog"})
     assert [path.name for path in (folder / "backups").iterdir()] == [backup.name]
 
 
@@ -395,26 +395,26 @@ def test_an_upgrade_of_what_people_kept_that_fails_changes_nothing(
 ) -> None:
     folder = Path(shutil.copytree(KEPT / "kept", tmp_path / "kept"))
 
-    def broken(self: Kept, version: int) -> None:
+    def broken(self: UserData, version: int) -> None:
         self._rows("UPDATE entries SET value = '{}'")
         raise InvalidValue("no room left")
 
-    with monkeypatch.context() as patched, closing(Kept(folder)) as kept:
-        patched.setattr(Kept, "_upgrade", broken)
+    with monkeypatch.context() as patched, closing(UserData(folder)) as userdata:
+        patched.setattr(UserData, "_upgrade", broken)
         with pytest.raises(InvalidValue, match="no room left"):
-            kept.delete("search", "plain")
-    with closing(Kept(folder)) as kept:
-        require_kept(kept)
-        kept.delete("search", "plain")
-        assert len(kept.entries("search")) == 3
+            userdata.delete("search", "plain")
+    with closing(UserData(folder)) as userdata:
+        require_kept(userdata)
+        userdata.delete("search", "plain")
+        assert len(userdata.entries("search")) == 3
 
 
 def test_lines_that_were_exported_are_imported(tmp_path: Path) -> None:
-    with closing(Kept(tmp_path)) as kept:
+    with closing(UserData(tmp_path)) as userdata:
         lines = (KEPT / "kept.jsonl").read_text(encoding="utf-8").split("\n")
-        assert len(kept.take(lines)) == 6
-        require_kept(kept)
-        assert {json.loads(line)["format"] for line in kept.export()} == {2}
+        assert len(userdata.take(lines)) == 6
+        require_kept(userdata)
+        assert {json.loads(line)["format"] for line in userdata.export()} == {2}
         for wrong, said in (
             (
                 {"format": 2, "value": {"query": {"terms": [{"picture": "0" * 32}]}}},
@@ -430,7 +430,7 @@ def test_lines_that_were_exported_are_imported(tmp_path: Path) -> None:
         ):
             line = json.dumps({"kind": "search", "name": "odd", "value": {"text": "a"}, **wrong})
             with pytest.raises(DataError, match=f"line 1: {said}"):
-                kept.take([line])
+                userdata.take([line])
 
 
 ANSWERS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Library
 from page_server import Served
 from page_visitor import PHONE, card, moments, opened, search, searching, serious
@@ -21,7 +21,7 @@ def tagged(own_server: Served) -> Served:
     """A server of which two videos bear a tag."""
     with Library(Path(own_server.folder) / "photographs", read_only=True) as library:
         for name in ("home/a cat", "work/launch"):
-            library.kept.mark(Mark(video_id=name), add=["Laurels"])
+            library.userdata.mark(Mark(video_id=name), add=["Laurels"])
     return own_server
 
 

@@ -15,7 +15,7 @@ from mcp import Client
 
 from moviola.cli import main
 from moviola.errors import NotFound
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.mcp import library_server
 from moviola.search import Filter, Library
 from moviola.server import create_app
@@ -63,8 +63,8 @@ def test_a_tag_lies_on_the_video_itself(accented: Path, monkeypatch: pytest.Monk
     with suppress(SystemExit):
         main()
     with Library(accented, read_only=True) as library:
-        assert library.kept.tagged() == {"summer": frozenset({APART})}
-        library.kept.mark(Mark(video_id=APART), remove=["summer"])
+        assert library.userdata.tagged() == {"summer": frozenset({APART})}
+        library.userdata.mark(Mark(video_id=APART), remove=["summer"])
 
 
 def test_lists_of_servers_find_it(library: Library, accented: Path) -> None:

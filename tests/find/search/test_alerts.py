@@ -44,7 +44,7 @@ def films(tmp_path: Path) -> Path:
 def library(films: Path, tmp_path: Path) -> Iterator[Library]:
     with Library(tmp_path / "lib", encoder="none", sentence_encoder="none") as library:
         library.index(films)
-        library.kept.put("search", "umbrellas", {"query": "umbrella"})
+        library.userdata.put("search", "umbrellas", {"query": "umbrella"})
         yield library
 
 
@@ -229,7 +229,7 @@ def test_a_receiver_that_does_not_answer_keeps_nothing_waiting(library: Library,
         alerts = Alerts(library, AlertOptions(command=("x",), webhook=address), stop)
         alerts._receivers["command"]._give = lambda _: ran.set()
         assert alerts.check() == 0
-        before = library.kept.alerted()["umbrellas"]
+        before = library.userdata.alerted()["umbrellas"]
         found(library, films)
         assert alerts.queue() == 1
         found(library, films, "newer", 3)
@@ -239,11 +239,11 @@ def test_a_receiver_that_does_not_answer_keeps_nothing_waiting(library: Library,
         assert not any(
             receiver._thread.is_alive() for receiver in alerts._receivers.values() if receiver._thread
         )
-    assert library.kept.alerted()["umbrellas"] == before
+    assert library.userdata.alerted()["umbrellas"] == before
     with receiving() as server, Alerts(library, AlertOptions(webhook=server.address)) as again:
         assert again.check() == 2 and again.check() == 0
     assert sorted(str(one["video_id"]) for one in server.bodies) == ["new", "newer"]
-    assert library.kept.alerted()["umbrellas"] == max(library.store.searchable())
+    assert library.userdata.alerted()["umbrellas"] == max(library.store.searchable())
 
 
 def test_a_receiver_that_is_away_is_not_asked_for_each_finding(
@@ -330,7 +330,7 @@ def test_watching_ends_by_a_signal_while_a_receiver_does_not_answer(
             watching.stdout.readline()  # it has brought the film in
             watching.send_signal(signal.SIGTERM)
             assert watching.wait(60) == 0
-    assert library.kept.alerted()["umbrellas"] < max(library.store.searchable())
+    assert library.userdata.alerted()["umbrellas"] < max(library.store.searchable())
 
 
 def test_one_receiver_that_fails_does_not_repeat_the_other(
@@ -400,7 +400,7 @@ def test_a_name_that_no_search_has_is_said_at_once(
     command = (sys.executable, "-c", WRITES, str(out))
     alerts = Alerts(library, AlertOptions(("umbrela", "umbrellas"), command))
     assert alerts.check() == 0
-    assert "umbrela" in caplog.text and "umbrela" not in library.kept.alerted()
+    assert "umbrela" in caplog.text and "umbrela" not in library.userdata.alerted()
     film(films / "new.mp4", "Another umbrella was found.", 2)
     library.index(films)
     assert alerts.check() == 1
@@ -410,7 +410,7 @@ def test_a_search_of_single_videos_reports_those_and_no_more_moments_than_it_ask
     library: Library, films: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "found.jsonl"
-    library.kept.delete("search", "umbrellas")
+    library.userdata.delete("search", "umbrellas")
     for name, videos in (("one", ["new"]), ("other", ["old"])):
         library.saved.save(name, Asked("umbrella", SearchOptions(videos=videos, per_video=1)))
     alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))

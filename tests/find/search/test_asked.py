@@ -310,17 +310,17 @@ def test_a_saved_search_holds_every_question_with_its_pictures(
     entry = library.saved.save("any", asked)
     saved = library.saved.asked("any")
     assert Asked.from_json(renamed(saved.to_json(), kept_names(folder))) == asked
-    assert entry.value.pictures == library.kept.pictures().keys()  # type: ignore[union-attr]  # of its kind
-    lines = list(library.kept.export())
-    library.kept.delete("search", "any")
-    assert library.kept.pictures() == {}
-    library.kept.take(lines)
+    assert entry.value.pictures == library.userdata.pictures().keys()  # type: ignore[union-attr]  # of its kind
+    lines = list(library.userdata.export())
+    library.userdata.delete("search", "any")
+    assert library.userdata.pictures() == {}
+    library.userdata.take(lines)
     assert library.saved.asked("any") == saved
-    library.kept.delete("search", "any")
+    library.userdata.delete("search", "any")
 
 
 def kept_names(folder: Path) -> dict[str, str]:
-    from moviola.library.kept.pictures import picture_to_keep
+    from moviola.library.userdata.pictures import picture_to_keep
 
     return {picture_to_keep(folder / name)[0]: str(folder / name) for name in PICTURES}
 
@@ -397,7 +397,7 @@ def test_a_picture_that_is_not_kept_is_no_part_of_a_saved_search(library: Librar
     with pytest.raises(MoviolaError, match=f"picture {'0' * 32}: not kept in this library"):
         library.saved.save("odd", asked)
     with pytest.raises(NotFound):
-        library.kept.entry("search", "odd")
+        library.userdata.entry("search", "odd")
 
 
 def test_large_pictures_are_kept_small(library: Library, tmp_path: Path) -> None:
@@ -405,25 +405,25 @@ def test_large_pictures_are_kept_small(library: Library, tmp_path: Path) -> None
     large = Image.effect_noise((3000, 2000), 90)
     large.save(tmp_path / "large.png")
     library.saved.save("large", Asked(LikePicture(tmp_path / "large.png")))
-    ((name, size),) = library.kept.pictures().items()
+    ((name, size),) = library.userdata.pictures().items()
     assert size < (tmp_path / "large.png").stat().st_size / 4
-    assert max(Image.open(BytesIO(library.kept.picture(name))).size) == 1024
+    assert max(Image.open(BytesIO(library.userdata.picture(name))).size) == 1024
     library.saved.save("again", library.saved.asked("large"))  # by its name
-    library.kept.delete("search", "large")
-    assert [*library.kept.pictures()] == [name]
+    library.userdata.delete("search", "large")
+    assert [*library.userdata.pictures()] == [name]
     library.saved.save("again", Asked("a dog"))
-    assert library.kept.pictures() == {}
-    library.kept.delete("search", "again")
+    assert library.userdata.pictures() == {}
+    library.userdata.delete("search", "again")
 
 
 def test_a_damaged_picture_is_named(library: Library, folder: Path) -> None:
     library.saved.save("one", Asked(LikePicture(folder / PICTURES[0])))
-    library.kept._rows("UPDATE pictures SET content = x'00'")
-    (name,) = library.kept.pictures()
+    library.userdata._rows("UPDATE pictures SET content = x'00'")
+    (name,) = library.userdata.pictures()
     with pytest.raises(MoviolaError, match=rf"kept\.sqlite: damaged .*picture {name}"):
-        library.kept.picture(name)
+        library.userdata.picture(name)
     assert [name in problem.message for problem in verify(library.store)] == [True]
-    library.kept.delete("search", "one")
+    library.userdata.delete("search", "one")
 
 
 def test_options_beside_the_defaults_are_written_alone() -> None:
@@ -436,12 +436,12 @@ def test_of_a_video_its_first_picture_is_kept(library: Library, tmp_path: Path) 
     frames = [np.full((48, 64, 3), colour, np.uint8) for colour in ((200, 40, 40), (40, 40, 200))]
     write_video(tmp_path / "film.mp4", [frame for frame in frames for _ in range(5)], rate=5)
     library.saved.save("film", Asked(LikePicture(tmp_path / "film.mp4")))
-    (name,) = library.kept.pictures()
-    kept = Image.open(BytesIO(library.kept.picture(name)))
+    (name,) = library.userdata.pictures()
+    kept = Image.open(BytesIO(library.userdata.picture(name)))
     assert kept.size == (64, 48)
     assert np.abs(np.asarray(kept.convert("RGB")).mean((0, 1)) - (200, 40, 40)).max() < 25
     (tmp_path / "text.txt").write_text("no picture")
     with pytest.raises(MoviolaError, match=r"text\.txt"):
         library.saved.save("film", Asked(LikePicture(tmp_path / "text.txt")))
-    assert [*library.kept.pictures()] == [name]
-    library.kept.delete("search", "film")
+    assert [*library.userdata.pictures()] == [name]
+    library.userdata.delete("search", "film")

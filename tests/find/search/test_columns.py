@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moviola.library import VideoRow, taken_of
 from moviola.library.disk import store as store_module
 from moviola.library.disk.captures import clock_of
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Filter, Library, Position
 from moviola.search.clocks import days, instants, microseconds, walls
 from moviola.search.filters import COLUMNS
@@ -154,7 +154,7 @@ def test_a_set_is_kept_until_the_library_changes(library: Library, monkeypatch: 
     after = library.search(QUERY, top_k=100, filter=short)
     assert {one.video_id for one in after} == found - {min(found)}
     for there, video in enumerate((min(found), *(one.video_id for one in library.videos()))):
-        library.kept.mark(Mark(video_id=video), add=["blue"])
+        library.userdata.mark(Mark(video_id=video), add=["blue"])
         assert library.search(QUERY, filter=Filter(tag="BLUE")).videos == there
 
 

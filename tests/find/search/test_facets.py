@@ -8,7 +8,7 @@ import pytest
 
 from moviola.errors import NotFound
 from moviola.library import VideoRow
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import LENGTHS, Filter, Library
 from moviola.types import Capture, Cue
 
@@ -41,14 +41,14 @@ def library(tmp_path: Path) -> Library:
 
 def chosen(library: Library, **texts: str) -> set[str]:
     videos = {video.row: video for video in library.catalogue.videos() if video.state != "refused"}
-    rows = Filter.parse(**texts).rows(videos, library.catalogue, library.kept.tagged)
+    rows = Filter.parse(**texts).rows(videos, library.catalogue, library.userdata.tagged)
     return {videos[row].video_id for row in (videos if rows is None else rows)}
 
 
 def test_each_count_is_what_its_filter_finds(library: Library) -> None:
-    library.kept.mark(Mark(video_id="work/deep/d"), add=["favourite"])
-    library.kept.mark(Mark(video_id="holiday/beach/a", start=1, end=2), add=["favourite", "sea"])
-    library.kept.mark(Mark(video_id="gone"), add=["favourite", "lost"])
+    library.userdata.mark(Mark(video_id="work/deep/d"), add=["favourite"])
+    library.userdata.mark(Mark(video_id="holiday/beach/a", start=1, end=2), add=["favourite", "sea"])
+    library.userdata.mark(Mark(video_id="gone"), add=["favourite", "lost"])
     counts = library.facets()
     assert counts.videos == 4
     assert counts.tags == {"favourite": 2, "sea": 1}
@@ -78,8 +78,8 @@ def test_each_count_is_what_its_filter_finds(library: Library) -> None:
 
 
 def test_several_are_any_of_them(library: Library) -> None:
-    library.kept.mark(Mark(video_id="work/deep/d"), add=["one"])
-    library.kept.mark(Mark(video_id="holiday/city/c"), add=["two"])
+    library.userdata.mark(Mark(video_id="work/deep/d"), add=["one"])
+    library.userdata.mark(Mark(video_id="holiday/city/c"), add=["two"])
     assert chosen(library, tag="one\ntwo\nthree") == {"work/deep/d", "holiday/city/c"}
     assert chosen(library, tag="ONE") == {"work/deep/d"}
     folders = "/srv/films/work\n/srv/films/holiday/c*"
@@ -94,7 +94,7 @@ def test_unknown_ones_are_named_beside_those_that_are_known(library: Library) ->
         NotFound, match=r"tag 'Beech': no video of this library bears it; no tag is known yet"
     ):
         chosen(library, tag="Beech")
-    library.kept.mark(Mark(video_id="work/deep/d"), add=["Beach", *(f"n{n:02}" for n in range(12))])
+    library.userdata.mark(Mark(video_id="work/deep/d"), add=["Beach", *(f"n{n:02}" for n in range(12))])
     with pytest.raises(NotFound, match=r"tag 'beech': .*; did you mean Beach\?$"):
         chosen(library, tag="beech")
     with pytest.raises(NotFound, match=r"; known ones are Beach, n00, .*, n08, 3 more$"):
@@ -108,7 +108,7 @@ def test_unknown_ones_are_named_beside_those_that_are_known(library: Library) ->
 def test_they_follow_the_library(library: Library) -> None:
     before = library.facets()
     assert library.facets().folders is before.folders, "read once"
-    library.kept.mark(Mark(video_id="work/deep/d"), add=["new"])
+    library.userdata.mark(Mark(video_id="work/deep/d"), add=["new"])
     assert library.facets().tags == {"new": 1}
     library.indexer.remove(["work/deep/d"])
     after = library.facets()

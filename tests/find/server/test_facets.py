@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from distinct import film_like
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Library
 from moviola.server.options import Limits
 
@@ -17,7 +17,7 @@ Serving = Callable[..., TestClient]
 
 def test_facets_have_all_that_filters_choose_by(serving: Serving, folder: Path, films: Path) -> None:
     with Library(folder, read_only=True) as library:
-        library.kept.mark(Mark(video_id="harbour"), add=["favourite"])
+        library.userdata.mark(Mark(video_id="harbour"), add=["favourite"])
     with serving(folder) as client:
         facets = client.get("/api/facets").json()
         tagged = client.post("/api/search", json={"query": "a wall", "filter": {"tag": "favourite"}}).json()
@@ -71,8 +71,8 @@ def test_a_video_that_cannot_be_encoded_again_stays_as_it_is(
 
 def test_names_that_begin_so(serving: Serving, folder: Path) -> None:
     with Library(folder, read_only=True) as library:
-        library.kept.mark(Mark(video_id="harbour"), add=["Strand", "market day"])
-        library.kept.mark(Mark(video_id="removed since"), add=["Strand", "market stall"])
+        library.userdata.mark(Mark(video_id="harbour"), add=["Strand", "market day"])
+        library.userdata.mark(Mark(video_id="removed since"), add=["Strand", "market stall"])
     with serving(folder) as client:
 
         def completions(text: str, **more: int) -> tuple[list[str], list[str]]:
@@ -108,7 +108,7 @@ def test_marks_of_alerts(serving: Serving, folder: Path) -> None:
     with serving(folder) as client:
         assert client.get("/api/kept/alerted").json() == {"alerted": {}}
         with Library(folder, read_only=True) as library:
-            library.kept.alert_to("beach days", 2)
+            library.userdata.alert_to("beach days", 2)
         assert client.get("/api/kept/alerted").json() == {"alerted": {"beach days": 2}}
 
 

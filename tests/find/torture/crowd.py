@@ -23,7 +23,7 @@ from typing import Any
 
 from moviola.errors import LibraryError, LibraryLocked, NotFound
 from moviola.library import compact, verify
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Library, Marked, MarkedMoment
 from sample import QUERIES, films_in, library_of
 
@@ -106,10 +106,10 @@ class ManyAtOnce:
             for query in QUERIES:
                 if self._answer(library, query) != expected[query]:
                     self.failures.append(f"at the end: {query!r}: another answer")
-            kept = {entry.name for entry in library.kept.entries("search")}
+            kept = {entry.name for entry in library.userdata.entries("search")}
             if lost := {f"search {number}" for number in range(cycles)} - kept:
                 self.failures.append(f"at the end: {', '.join(sorted(lost))} is not kept")
-            if cycles and not (library.kept.tagged() and library.concepts.all()):
+            if cycles and not (library.userdata.tagged() and library.concepts.all()):
                 self.failures.append("at the end: no mark, or no concept")
 
     def _search(
@@ -178,8 +178,8 @@ def _come_and_go(library: Library, films: Path, number: int) -> Iterator[Callabl
 def _keep_and_teach(library: Library, films: Path, number: int) -> Iterator[Callable[[], object]]:
     """Take a film out and bring it in; keep, mark, teach, and verify."""
     yield lambda: library.indexer.remove(set(_TOUCHED[1]) & _ids(library))
-    yield lambda: library.kept.put("search", f"search {number}", {"query": "a red square"})
-    yield lambda: library.kept.mark(Mark(video_id="y", start=1.0, end=2.5), add=["red"])
+    yield lambda: library.userdata.put("search", f"search {number}", {"query": "a red square"})
+    yield lambda: library.userdata.mark(Mark(video_id="y", start=1.0, end=2.5), add=["red"])
     yield lambda: library.concepts.teach("walls", Marked(None, (MarkedMoment("y", 0, 3),)))
     yield lambda: _verified(library)
     yield lambda: library.index(films, ocr=False)

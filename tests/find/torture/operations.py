@@ -24,7 +24,7 @@ from moviola.export import FORMATS, write_moments
 from moviola.files.toml import read_toml, write_toml
 from moviola.library import compact, mend_settings, repair
 from moviola.library.disk.settings import FORMAT_VERSION
-from moviola.library.kept.values import Mark
+from moviola.library.userdata.values import Mark
 from moviola.search import Library, Marked, MarkedMoment
 from moviola.search.alerts import AlertOptions, Alerts
 from moviola.server.receiving import Receiving
@@ -59,8 +59,8 @@ def todays_library(films: Path, folder: Path) -> Path:
     films_in(films, "a")
     with Library(folder, encoder="demo", sentence_encoder="none", segment_seconds=2) as library:
         furnish(library, films, "a", "b", "d")
-        library.kept.put("search", "umbrella", {"query": "the lighthouse keeper lost his umbrella"})
-        library.kept.alert_to("umbrella", 0)
+        library.userdata.put("search", "umbrella", {"query": "the lighthouse keeper lost his umbrella"})
+        library.userdata.alert_to("umbrella", 0)
     small_film(films / "c.mp4", 5, "A harbour.")
     return folder
 
@@ -145,18 +145,18 @@ def _forget_concept(library: Library) -> None:
 
 
 def _keep(library: Library) -> None:
-    if not {"walls"} & {entry.name for entry in library.kept.entries("search")}:
-        library.kept.put("search", "walls", {"query": "a red square"}, version=0)
+    if not {"walls"} & {entry.name for entry in library.userdata.entries("search")}:
+        library.userdata.put("search", "walls", {"query": "a red square"}, version=0)
 
 
 def _delete_kept(library: Library) -> None:
-    if library.kept.entries("collection"):
-        library.kept.delete("collection", "best")
+    if library.userdata.entries("collection"):
+        library.userdata.delete("collection", "best")
 
 
 def _mark(library: Library) -> None:
-    if "blue" not in library.kept.tagged():
-        library.kept.mark(Mark(video_id="a", start=1.0, end=2.5), add=["blue"], remove=["red"], rating=2)
+    if "blue" not in library.userdata.tagged():
+        library.userdata.mark(Mark(video_id="a", start=1.0, end=2.5), add=["blue"], remove=["red"], rating=2)
 
 
 def _import(library: Library) -> None:
@@ -166,7 +166,7 @@ def _import(library: Library) -> None:
         {"kind": "collection", "name": "theirs", "version": 1, "value": {"moments": moments}},
         {"kind": "search", "name": "keepers", "version": 7, "value": {"text": "harbour"}},
     ]
-    library.kept.take(json.dumps({**entry, "changed": "2030-01-01T00:00:00Z"}) for entry in entries)
+    library.userdata.take(json.dumps({**entry, "changed": "2030-01-01T00:00:00Z"}) for entry in entries)
 
 
 def _change_film(folder: Path) -> None:

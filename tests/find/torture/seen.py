@@ -78,8 +78,8 @@ def _parts(library: Library) -> Iterator[tuple[str, Parts]]:
     yield "captures", {(named[row], hashes[row]): one for row, one in captures.items() if row in named}
     yield "roots", {root.path: (root.patterns, root.defaults) for root in catalogue.roots()}
     yield "stills", _stills(folder)
-    kept = library.kept
-    yield "kept", {(e.kind, e.name): (e.version, e.value.model_dump_json()) for e in kept.entries()}
+    userdata = library.userdata
+    yield "kept", {(e.kind, e.name): (e.version, e.value.model_dump_json()) for e in userdata.entries()}
     yield "alerts", _alerts(library, named)
     yield "concepts", {name: _concept(library, name) for name in (one.name for one in library.concepts.all())}
     settings = asdict(library.settings)
@@ -148,13 +148,13 @@ def _stills(folder: Path) -> Parts:
 
 def _alerts(library: Library, named: dict[int, str]) -> Parts:
     """Videos up to which searches were looked at, by search, and what was delivered to whom."""
-    kept = library.kept
+    userdata = library.userdata
     found: Parts = {
         name: sorted(video_id for row, video_id in named.items() if row <= last)
-        for name, last in kept.alerted().items()
+        for name, last in userdata.alerted().items()
     }
     for table in ("reported", "reported_to"):
-        found |= {(table, *row): True for row in kept._rows_of(table, f"SELECT * FROM {table}")}
+        found |= {(table, *row): True for row in userdata._rows_of(table, f"SELECT * FROM {table}")}
     return found
 
 

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import Field, ValidationError
 
 from moviola.errors import DataError, InvalidValue, MoviolaError
-from moviola.library.kept.values import Entry, Kind, Name, SavedSearch
+from moviola.library.userdata.values import Entry, Kind, Name, SavedSearch
 from moviola.server.problems import wrong_field
 from moviola.server.schemas import RequestModel, ResponseModel, SearchRequest, raw_body
 from moviola.server.service import ServiceOf
@@ -74,32 +74,32 @@ def entries(
     service: ServiceOf, kind: Annotated[Kind | None, Query(description="Only these.")] = None
 ) -> KeptList:
     """Entries, by kind and name."""
-    return KeptList(entries=service.library.kept.entries(kind))
+    return KeptList(entries=service.library.userdata.entries(kind))
 
 
 @router.get("/alerted")
 def alerted(service: ServiceOf) -> Alerted:
     """The latest video that alerts have checked each saved search for; empty without alerts."""
-    return Alerted(alerted=service.library.kept.alerted())
+    return Alerted(alerted=service.library.userdata.alerted())
 
 
 @router.get("/opened")
 def opened(service: ServiceOf) -> Opened:
     """The latest video that was there when each saved search was opened last: later ones are new."""
-    return Opened(opened=service.library.kept.opened())
+    return Opened(opened=service.library.userdata.opened())
 
 
 @router.put("/opened")
 def open_search(request: OpenedRequest, service: ServiceOf) -> Opened:
     """Note that a saved search was opened. An earlier video than is noted changes nothing."""
-    service.library.kept.open_to(request.name, request.version)
-    return Opened(opened=service.library.kept.opened())
+    service.library.userdata.open_to(request.name, request.version)
+    return Opened(opened=service.library.userdata.opened())
 
 
 @router.get("/entry")
 def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> Entry:
     """One entry."""
-    return service.library.kept.entry(kind, name)
+    return service.library.userdata.entry(kind, name)
 
 
 @router.get(
@@ -108,7 +108,7 @@ def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> En
 )  # fmt: skip
 def export(service: ServiceOf) -> Response:
     """All that people keep, as JSON lines."""
-    return Response("".join(f"{line}\n" for line in service.library.kept.export()), media_type=LINES)
+    return Response("".join(f"{line}\n" for line in service.library.userdata.export()), media_type=LINES)
 
 
 @router.post("/lines", openapi_extra=raw_body("text/plain"))
@@ -119,7 +119,7 @@ async def take(request: Request, service: ServiceOf) -> KeptList:
     """
     try:
         lines = (await request.body()).decode().split("\n")
-        return KeptList(entries=await run_in_threadpool(service.library.kept.take, lines))
+        return KeptList(entries=await run_in_threadpool(service.library.userdata.take, lines))
     except UnicodeDecodeError as error:
         raise InvalidValue(f"body: no UTF-8 ({error.reason}); send lines of `GET /api/kept/lines`") from error
     except DataError as error:
@@ -133,7 +133,7 @@ def keep(request: KeepRequest, service: ServiceOf) -> Entry:
     Pictures of a search are kept with it, large ones made smaller, and may get other names.
     """
     if request.kind != "search":
-        return service.library.kept.put(request.kind, request.name, request.value, request.version)
+        return service.library.userdata.put(request.kind, request.name, request.value, request.version)
     question = _askable(request.value)
     try:
         return service.library.saved.save(request.name, question, request.version, service.picture)
@@ -158,9 +158,9 @@ def unkeep(
     version: Annotated[int | None, Query(ge=0, le=2**53, description="Stored version.", examples=[3])] = None,
 ) -> None:
     """Delete an entry. Pictures of a search can be asked with, and saved again, until the server ends."""
-    kept = service.library.kept
-    value = kept.entry(kind, name).value
+    userdata = service.library.userdata
+    value = userdata.entry(kind, name).value
     for picture in value.pictures if isinstance(value, SavedSearch) else ():
         with suppress(MoviolaError):  # a damaged one cannot come back
-            service.uploads.add(kept.picture(picture))
-    kept.delete(kind, name, version)
+            service.uploads.add(userdata.picture(picture))
+    userdata.delete(kind, name, version)

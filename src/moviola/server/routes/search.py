@@ -134,7 +134,9 @@ async def picture(
 
     def work() -> bytes:
         found = service.picture(picture)
-        source = found.path if isinstance(found, LikePicture) else service.library.kept.picture(found.picture)
+        source = (
+            found.path if isinstance(found, LikePicture) else service.library.userdata.picture(found.picture)
+        )
         return small_picture(source, longest=_SHOWN, most=0)
 
     # A name is a digest of what it names.

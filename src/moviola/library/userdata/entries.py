@@ -8,8 +8,8 @@ video is removed.
 A saved search is the JSON of a question (:mod:`moviola.search.asked`). Its pictures are kept with it, by the
 digest of their bytes, for as long as a saved search has them.
 
-:mod:`moviola.library.kept.formats` has the formats of the file, and of the lines of JSON which
-:meth:`Kept.export` writes and :meth:`Kept.take` reads.
+:mod:`moviola.library.userdata.formats` has the formats of the file, and of the lines of JSON which
+:meth:`UserData.export` writes and :meth:`UserData.take` reads.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from moviola.errors import DataError, InvalidValue, NotFound, OutOfDate
 from moviola.files.names import composed, folded, nearest
 from moviola.files.writing import draft_of
 from moviola.library.disk.database import LateDatabase
-from moviola.library.kept.formats import FORMAT, entry_of_line, line_of, of_today
-from moviola.library.kept.pictures import picture_name
-from moviola.library.kept.values import (
+from moviola.library.userdata.formats import FORMAT, entry_of_line, line_of, of_today
+from moviola.library.userdata.pictures import picture_name
+from moviola.library.userdata.values import (
     Entry,
     Kind,
     Mark,
@@ -45,9 +45,8 @@ from moviola.library.kept.values import (
 )
 from moviola.types import several
 
-__all__ = ["KEPT_FILE", "Kept", "kept_picture"]
+__all__ = ["UserData", "saved_picture"]
 
-KEPT_FILE = "kept.sqlite"
 # Of a version: as JSON has numbers, with room for the changes to come. Clocks differ by no more.
 _LARGEST = 2**52
 _CLOCKS = timedelta(days=1)
@@ -72,7 +71,7 @@ CREATE TABLE IF NOT EXISTS pictures (name TEXT PRIMARY KEY, content BLOB NOT NUL
 """
 
 
-class Kept(LateDatabase):
+class UserData(LateDatabase):
     """The entries of a library; for any number of threads and processes. Where its folder cannot be written,
     they can be read.
 
@@ -97,7 +96,7 @@ class Kept(LateDatabase):
         check: Callable[[Mapping[str, Any]], object] = lambda _: None,
         lengths: Callable[[set[str]], Mapping[str, float]] = lambda _: {},
     ) -> None:
-        super().__init__(folder / KEPT_FILE, read_only=not os.access(folder, os.W_OK))
+        super().__init__(folder / "kept.sqlite", read_only=not os.access(folder, os.W_OK))
         # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
         self._turn, self._check, self._lengths = Lock(), check, lengths
         self._is_there()
@@ -168,8 +167,8 @@ class Kept(LateDatabase):
         version: int | None = None,
         pictures: Mapping[str, bytes] = {},
     ) -> Entry:
-        """Store an entry of a value of :data:`moviola.library.kept.values.KINDS`, or its JSON form, replacing
-        the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
+        """Store an entry of a value of :data:`moviola.library.userdata.values.KINDS`, or its JSON form,
+        replacing the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
         ``pictures`` are those of a search, by their names, but for those that are kept already.
 
         Raises:
@@ -432,10 +431,10 @@ def _taken_in(entry: Entry, before: Entry | None, now: datetime) -> Entry:
     return entry.model_copy(update={"version": version, "changed": changed})
 
 
-def kept_picture(folder: Path, name: str) -> bytes:
-    """A picture of a saved search of the library in a folder; errors as of :meth:`Kept.picture`."""
-    with closing(Kept(folder)) as kept:
-        return kept.picture(name)
+def saved_picture(folder: Path, name: str) -> bytes:
+    """A picture of a saved search of the library in a folder; errors as of :meth:`UserData.picture`."""
+    with closing(UserData(folder)) as userdata:
+        return userdata.picture(name)
 
 
 def _past(changed: str, now: datetime) -> str:

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from moviola.errors import DataError, InvalidValue
-from moviola.library.kept.pictures import picture_name
-from moviola.library.kept.values import Entry, SavedSearch
+from moviola.library.userdata.pictures import picture_name
+from moviola.library.userdata.values import Entry, SavedSearch
 
 __all__ = ["FORMAT", "entry_of_line", "line_of", "of_today"]
 
