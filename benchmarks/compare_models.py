@@ -2,7 +2,7 @@
 
     python benchmarks/compare_models.py --preset small --out bench --only 'spr-stage1*' --minutes 30
 
-It works in pieces of minutes, one a training, on one core. What is done already in OUT is kept, so an
+It works in pieces of minutes, one a training, on one core. Finished pieces in OUT are kept, so an
 interrupted comparison goes on where it was, within a training too. Start it once per core: each piece is done
 by one of them. OUT/results can be carried to another machine, which then trains what is left.
 """

@@ -4,7 +4,7 @@
 
 LIBRARY is made if nothing is there: ``--films`` films of photographs (16 to 24 s each; four, with other
 bytes), indexed with the offline encoder, then as many rows without a file that ``--rows`` videos stand in the
-library's list. What is measured, in the page's own clock:
+library's list. The measurements, in the page's own clock:
 
 - *answer*: from the last letter of a query to its results on the screen, the page's own wait for another
   letter included;

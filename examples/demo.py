@@ -32,7 +32,7 @@ from moviola.types import Moment, Span, clock
 from photo_film import FOOTBALL, NAME, STATION, UMBRELLA, Label, make_film
 
 console = Console(highlight=False, soft_wrap=True)
-# What is asked of the film of photographs, and on which of them the answer is.
+# Queries for the film of photographs, and the photograph that answers each.
 PHOTO_QUERIES = {
     "a cat": "chelsea.png",
     "a cup of coffee": "coffee.png",
@@ -41,7 +41,7 @@ PHOTO_QUERIES = {
     "a man with a camera": "camera.png",
     "stars and galaxies": "hubble_deep_field.jpg",
 }
-# What is asked of the film's words, and what is written or said where the answer is.
+# Queries for the film's words, and the words that are written or said where the answer is.
 WORD_QUERIES = {
     "to the stars": "To the stars",
     "look closely": "Look closely",

@@ -60,7 +60,7 @@ def make_library(folder: Path, *, size: tuple[int, int] = SIZE, rate: float = RA
 
     Args:
         folder: where ``films`` and the library, ``photographs``, go.
-        size, rate: of the films, as of :func:`photo_film.make_film`.
+        size, rate: of the films, see :func:`photo_film.make_film`.
 
     Returns:
         The library's folder.

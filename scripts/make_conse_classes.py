@@ -40,7 +40,7 @@ class Class:
 
     @property
     def phrases(self) -> tuple[str, str]:
-        """What stands for the class: as a caption, and as a dictionary has it."""
+        """Texts of the class: a caption, and its entry in a dictionary."""
         name = self.words.split("; ")[0]
         return f"a photo of a {name}", f"{name}: {self.gloss}"
 

@@ -113,7 +113,7 @@ class Shots:
 
 @dataclass(frozen=True)
 class Note:
-    """What is true of one frame: see :class:`Shots`."""
+    """Labels of one frame: see :class:`Shots`."""
 
     slots: Slots | None
     moment: int
@@ -209,7 +209,7 @@ def shoot_beside(seed: int) -> tuple[NDArray[np.uint8], list[Note]]:
 
 
 def patches_followed(episode: Episode, at: float) -> NDArray[np.int8]:
-    """What lies in the patches of a frame of a plain film."""
+    """Contents of the patches of a frame of a plain film."""
     x, y = looked_at(episode.beat_at(at), at)
     box = (x + 0.5 - VIEW / 2, y + 0.5 - VIEW / 2, x + 0.5 + VIEW / 2, y + 0.5 + VIEW / 2)
     return in_patches(episode, at, box, box, PATCHES)
@@ -573,7 +573,7 @@ def fit(model: Any, learned: Examples, *, rate: float, makers: int) -> None:
     patchwise.to(device)
     parameters = [*model.parameters(), *readouts.parameters(), *patchwise.parameters()]
     optimiser, schedule = optimiser_of(parameters, rate, steps)
-    # Forked, since frames of many films are too much to hand over otherwise.
+    # Forked, since frames of many films are too much to be pickled.
     made: Any = DataLoader(learned, batch_size=None, num_workers=makers, multiprocessing_context="fork")  # type: ignore[arg-type]
     learned.answers, learned.groups  # noqa: B018  # found once, before the processes part
     started = time.monotonic()

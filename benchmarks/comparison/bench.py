@@ -78,7 +78,7 @@ class Bench:
         return found
 
     def jobs(self) -> list[Job]:
-        """What is planned."""
+        """The planned jobs, in their order."""
         return jobs(self.preset)
 
     def job(self, name: str) -> Job:

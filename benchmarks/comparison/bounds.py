@@ -6,7 +6,7 @@ whole clips, as refiners answer: of 1 s for SPR_CLIP, 1.5 s for SPR_ReLo (the pa
 Clips are counted from the start of the padded proposal, as the paper cuts a proposal into intervals, and the
 last one ends with it. So a span never leaves the window, and PUB is never above UB.
 
-An answer that counts stands in the ideal run with its own span. What is left of it may overlap another answer
+An answer that counts stands in the ideal run with its own span. A part of it might overlap another answer
 more, which the greedy matching would then give it; so the bound would be none.
 """
 

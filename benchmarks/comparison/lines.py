@@ -29,7 +29,7 @@ __all__ = ["Line", "WithLines", "lines_of", "nearest_lines", "proposals_and_line
 
 @dataclass(frozen=True)
 class Line:
-    """What is said in some clips of a video, in seconds, with its sentence vector."""
+    """Speech in some clips of a video, in seconds, with its sentence vector."""
 
     video: str
     start: float

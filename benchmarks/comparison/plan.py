@@ -1,4 +1,4 @@
-"""What is trained for the comparison: the rows, at several sizes of effort.
+"""Models to train for the comparison: the rows, at several sizes of effort.
 
 Each model has the best of three settings, by val of other films, tried once (``results/develop-*.json``). On
 the films that are reported on nothing is chosen but the weights of a training, by val.
@@ -36,7 +36,7 @@ control, relevance itself."""
 
 @dataclass(frozen=True)
 class Cut:
-    """What is taken for a world.
+    """The part of the data that is taken for a world.
 
     Attributes:
         similarity: by which labels are chosen, see :func:`moviola.study.datasets.gridhouse.build`.
@@ -108,7 +108,7 @@ class Budget:
 
     Attributes:
         steps: of a phase by its name, "loop" for models with one phase.
-        batch: examples of a step, likewise.
+        batch: examples of a step, by the same names.
     """
 
     steps: Mapping[str, int]
@@ -140,7 +140,7 @@ class Preset:
         recipes: of the main rows, in the order in which they are trained.
         fifth: recipes whose main rows are trained on a fifth of the films and queries too.
         longer: main rows that are trained with a longer budget too: multiple of the steps by row.
-        fifth_longer: likewise of the recipes that are trained on a fifth.
+        fifth_longer: the same, of the recipes that are trained on a fifth.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 

@@ -74,7 +74,7 @@ def table_of(
 def table_of_seeds(
     found: Findings, title: str, rows: Mapping[str, str], names: Sequence[str], text: str = ""
 ) -> Table:
-    """Likewise, each row with all its seeds that are done."""
+    """:func:`table_of`, each row with all its seeds that are done."""
     own = [
         (label, str(len(jobs)), *spread([found.test(name) for name in jobs], names))
         for label, job in rows.items()

@@ -36,7 +36,7 @@ __all__ = ["Left", "run_pieces", "what_is_left", "write_related"]
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of a comparison.
+    """Pieces of a comparison that are not done.
 
     Attributes:
         done, planned: how many pieces.
@@ -53,7 +53,7 @@ class Left:
 
 
 def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
-    """What is left, of some rows or of all; see :func:`run_pieces`."""
+    """Pieces that are not done, of some rows or of all; see :func:`run_pieces`."""
     plan = [job for job in bench.jobs() if _is_wanted(job, only)]
     rest = [job for job in plan if not bench.done(job.name)]
     seconds, steps = Counter[str](), Counter[str]()

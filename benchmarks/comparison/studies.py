@@ -1,4 +1,4 @@
-"""The tables of studies: rows that are trained otherwise than the main ones, beside these."""
+"""The tables of studies: rows whose training differs from the main ones, beside these."""
 
 from __future__ import annotations
 

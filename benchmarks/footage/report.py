@@ -1,4 +1,4 @@
-"""What is found in real footage: the right file, and the right moment of films cut from real clips.
+"""Search in real footage: the right file, and the right moment of films cut from real clips.
 
     python benchmarks/footage/report.py [--videos FOLDER] [--encoders conse-lite1 ...] [--films 8] [--seed 1]
 

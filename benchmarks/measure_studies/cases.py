@@ -31,7 +31,7 @@ class CaseRow:
     Attributes:
         video: its id.
         rank: of the prediction, from 1; None for a missed answer.
-        found: the prediction in seconds; None likewise.
+        found: the prediction in seconds; None for a missed answer.
         true: the matched or missed answer; None for a prediction without one.
         relevance: of that answer; 0 without.
     """
@@ -114,7 +114,7 @@ def case_study(
     """:func:`cases` as a table and a figure: a panel per query, a line per prediction or missed answer.
 
     Args:
-        run, qrels, measure: see :func:`cases`; errors likewise.
+        run, qrels, measure: see :func:`cases`, also for errors.
         queries: ids; by default the first judged ones.
         shown: number of these.
     """

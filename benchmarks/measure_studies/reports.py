@@ -87,7 +87,7 @@ def _canonical(measures: Sequence[str]) -> list[str]:
 def effectiveness(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
     """Means of measures by system, the systems sorted by R@5,IoU>0.5, the lowest first (section 6.1).
 
-    Arguments and errors as of :func:`agreement`.
+    Arguments and errors as in :func:`agreement`.
     """
     names, systems = _canonical(measures), list(runs)
     means = {
@@ -227,7 +227,7 @@ def label_iou(qrels: Qrels, *, datasets: int = 20, seed: int = 0) -> Study:
 
 
 def tied(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
-    """On how many queries do all systems score the same? Arguments and errors as of :func:`agreement`."""
+    """On how many queries do all systems score the same? Arguments and errors as in :func:`agreement`."""
     values = statistics.per_query_values(runs, qrels, _canonical(measures))
     shares = {name: statistics.all_tied(scores) for name, scores in values.items()}
     figure = figures.bars(shares, f"Queries on which all {len(runs)} systems tie", "share of queries")

@@ -206,7 +206,7 @@ def noisy(
 def label_iou(
     start: Floats, end: Floats, level: float, *, model: str = "paper_fit", seed: int = 0, datasets: int = 1
 ) -> float:
-    """Mean IoU between labels and their noisy form over ``datasets`` draws; arguments as of :func:`noisy`."""
+    """Mean IoU between labels and their noisy form over ``datasets`` draws; arguments as in :func:`noisy`."""
     random = np.random.default_rng(seed)
     means = [overlap(start, end, *noisy(start, end, level, random, model)).mean() for _ in range(datasets)]
     return float(np.mean(means))

@@ -146,7 +146,7 @@ def of_renamed(videos: Path, folder: Path, encoder: str) -> dict[str, Any]:
                 strong += sum(one.strong and one.source != "named" for one in own)
     return {
         "queries": count, "named file among ten": among_ten, "strong as a video named so": told_apart,
-        "strong otherwise": strong,
+        "strong by other evidence": strong,
     }  # fmt: skip
 
 

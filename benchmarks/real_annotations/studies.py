@@ -9,8 +9,8 @@ DATA holds the published files that the paper used: `charades-sta/charades_sta_t
 The paper's six systems are not here, so six are made, of the same kinds: one that has never seen a video
 and answers with spans that are frequent in the data set (Blind); three that find the moment, each better
 than the one before; and two of these that leave out suppression, so that their list repeats its first
-answer (nonms). What depends on systems, agreement, self-agreement, ties and errors by label noise, is to be
-read as of these; how far noise moves labels depends on the annotations alone. With --figures, the
+answer (nonms). Results that depend on systems (agreement, self-agreement, ties and errors by label noise)
+hold for these six; how far noise moves labels depends on the annotations alone. With --figures, the
 effectiveness of the systems is drawn instead (the paper's figure 5).
 """
 
@@ -131,7 +131,7 @@ def answers(found: Annotations, system: System, seed: int) -> Run:
     # As shares of the video; some annotated ends lie beyond it.
     start, end = found.start / duration, np.minimum(found.end / duration, 1.0)
     shape = (count, DEPTH)
-    # What is frequent in the data set: another query's moment.
+    # A span that is frequent in the data set: another query's moment.
     guess = random.integers(0, count, shape)
     starts, ends = start[guess], end[guess]
     right = random.random(shape) < system.found * 0.5 ** np.arange(DEPTH)

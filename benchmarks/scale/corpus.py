@@ -31,7 +31,7 @@ _PER_GRADE, _GRADES = 10, 4
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is searched.
+    """Segments to search, and queries.
 
     Attributes:
         made: how the vectors came about, in words.

@@ -1,4 +1,4 @@
-"""What is measured: which types at which sizes, with how many queries."""
+"""The plan of measurements: which types at which sizes, with how many queries."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class ScaleBench:
         return {**own, "features": features, "layout": _LAYOUT}
 
     def corpus(self, size: int) -> Corpus:
-        """What is searched at a size."""
+        """The corpus of a size."""
         if self.features:
             return real_corpus(self.work, self.features, self.preset.queries)
         return made_corpus(self.work, self.preset, size)

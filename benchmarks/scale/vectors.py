@@ -1,4 +1,4 @@
-"""What is searched: segments and queries, made up or from a folder of features.
+"""Segments and queries, made up or from a folder of features.
 
 Made segments: videos of 19 segments are random walks in 64 dimensions, which a random network of two layers
 takes to ``dim`` numbers; a common mean and a little noise are added (a mean cosine of about .5, as CLIP's

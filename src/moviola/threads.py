@@ -35,16 +35,16 @@ DECODING = 1
 """Threads of a decoder, which runs ahead of the encoder; more would take CPU time from the encoder."""
 
 _SLEEPING = {
-    # OpenMP's threads spin between loops, otherwise. Decoding and encoding run side by side: on two busy
+    # OpenMP's threads spin between loops by default. Decoding and encoding run side by side: on two busy
     # cores 22 frames a second were encoded, and 380 with waiting threads asleep.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # OpenBLAS's threads spin for 2^26 ticks after a product, otherwise; 2^4 is the least it takes.
+    # OpenBLAS's threads spin for 2^26 ticks after a product by default; 2^4 is the least it takes.
     "OPENBLAS_THREAD_TIMEOUT": "4",
 }
 
 
 def sleep_while_waiting(environment: MutableMapping[str, str]) -> None:
-    """Let waiting threads sleep, unless set otherwise. The libraries read this when they are loaded."""
+    """Let waiting threads sleep, unless these are set. The libraries read them when they are loaded."""
     for name, value in _SLEEPING.items():
         environment.setdefault(name, value)
 

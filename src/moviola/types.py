@@ -163,7 +163,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class CopiedMoment:
-    """The same pictures as of a moment, from ``start`` to ``end`` seconds of another video."""
+    """The same pictures as in a moment, from ``start`` to ``end`` seconds of another video."""
 
     video_id: str
     start: float

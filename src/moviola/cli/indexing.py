@@ -83,7 +83,7 @@ def index_(
         Option(
             "--default-excludes/--no-default-excludes",
             help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
-            "them); kept likewise.",
+            "them); kept for later runs, too.",
             show_default=False,
         ),
     ] = None,

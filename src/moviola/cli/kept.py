@@ -107,8 +107,8 @@ def run(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Run a search that `moviola search --save` or the page has saved. The answer is kept, as of `moviola
-    search`.
+    """Run a search that `moviola search --save` or the page has saved. The answer is kept, like that of
+    `moviola search`.
 
     Example: `moviola kept run "beach days"`
 

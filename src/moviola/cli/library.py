@@ -339,7 +339,7 @@ def restore(
 
 @app.command()
 def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """List files with the same bytes, and videos that show the same: encoded otherwise, or a part.
+    """List files with the same bytes, and videos that show the same: in another encoding, or a part.
 
     Files are compared by what indexing saw of them; only those that are there now are copies. Look at both
     before you delete one.

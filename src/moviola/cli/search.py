@@ -209,7 +209,7 @@ def _note_bands(found: SearchResult, moments: list[Moment], *, filtered: bool) -
 
 
 def _words(moment: Moment) -> str:
-    """What is said or written, with its kind unless that is a subtitle, and that a video is called so."""
+    """The words said or written, with their kind unless that is a subtitle, or the name of the video."""
     if moment.source == "named":
         described = all(reason.kind != "named" for reason in moment.why)
         return "by what its file says" if described else "by its name"

@@ -1,4 +1,4 @@
-"""What is said and written in a video, printed by language or written as subtitles."""
+"""Speech and text of a video, printed by language or written as subtitles."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def convolution(
     """x (b, in, h, w) by a weight (out, in / groups, k, k).
 
     Args:
-        same: pad as TensorFlow's "same", which puts the odd pixel behind; otherwise not at all.
+        same: pad as TensorFlow's "same", which puts the odd pixel behind; False: no padding.
     """
     settings = ([stride, stride], [0, 0], [0, 0], [1, 1], "same_upper" if same else "valid")
     if groups == 1:

@@ -164,8 +164,8 @@ class ClipEncoder(CheckpointEncoder):
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """As of :class:`~moviola.encoders.contract.KnowsLanguages`: as its ``moviola.json`` or its model card
-        states it; else English where it has as few tokens as CLIP, which many languages do not fit into.
+        """Languages that it reads, as its ``moviola.json`` or its model card states them; else English where
+        it has as few tokens as CLIP, which many languages do not fit into.
         """
         folder = self._checkpoint.folder
         stated = self._checkpoint.json("moviola.json").get("languages") or languages_of_card(
@@ -217,13 +217,13 @@ class ClipEncoder(CheckpointEncoder):
             return Match(slope=scale, line=(-math.log(9.0) - bias) / scale, measured=False)
         return Match(slope=scale / 2, line=CLIP_LINE, measured=False)
 
-    def _number(self, name: str, otherwise: float) -> float:
+    def _number(self, name: str, initial: float) -> float:
         """A scalar weight; the initial value of training where the weights are not safetensors."""
         weights = self._weights
-        return float(weights.array(name).item()) if weights is not None and name in weights else otherwise
+        return float(weights.array(name).item()) if weights is not None and name in weights else initial
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
+        """Features (n, dim) float32 of frames, in the common space, not normalised."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         step = self._choice.batch_size
@@ -232,7 +232,7 @@ class ClipEncoder(CheckpointEncoder):
         return features
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
+        """Features (n, dim) float32 of texts, in the common space, not normalised."""
         texts = check_texts(texts)
         features = np.empty((len(texts), self.dim), dtype=np.float32)
         for batch, states in self._states(texts):
@@ -240,7 +240,7 @@ class ClipEncoder(CheckpointEncoder):
         return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
+        """Features (tokens, dim) float32 of each text's tokens, in the common space, not normalised.
 
         The last row is what :meth:`encode_text` gives, bit for bit. CLIP's tokens end with the first
         end-of-text token; SigLIP's padding counts as tokens.

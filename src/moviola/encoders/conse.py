@@ -157,7 +157,7 @@ class ConseEncoder(OnDevice):
         )  # fmt: skip
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
+        """Features (n, dim) float32 of frames, each of length 1."""
         return self.encode_pictures(images)[0]
 
     @property
@@ -166,7 +166,7 @@ class ConseEncoder(OnDevice):
         return CHANNELS // FOLDED
 
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        """As of :class:`~moviola.encoders.PictureEncoder`; both features have length 1."""
+        """Both features of frames, (n, dim) and (n, picture_dim) float32, each of length 1."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         pictures = np.empty((len(images), self.picture_dim), dtype=np.float32)
@@ -182,7 +182,7 @@ class ConseEncoder(OnDevice):
         return features, pictures
 
     def reader_of(self, text: str) -> ConseReader:
-        """As of :class:`~moviola.encoders.contract.Polyglot`."""
+        """The reader of a text, by its language (:class:`~moviola.encoders.contract.Polyglot`)."""
         if self.foreign is None or is_english(text):
             return ConseReader(self.sentences, self._centred, self.match)
         match = replace(
@@ -191,7 +191,7 @@ class ConseEncoder(OnDevice):
         return ConseReader(self.foreign, self._drawn, match)
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each by its own reader."""
+        """Features (n, dim) float32 of texts, each of length 1 and by the reader of its language."""
         texts = check_texts(texts)
         readers = [self.reader_of(text) for text in texts]
         known: dict[str, Floats] = {}
@@ -202,20 +202,20 @@ class ConseEncoder(OnDevice):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """As of :class:`~moviola.encoders.contract.KnowsLanguages`."""
+        """Languages of the sentence encoder; empty where another one reads the others."""
         return self.sentences.languages if self.foreign is None else ()
 
     def knows(self, text: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.reader_of(text).sentences.knows(text)
 
     def has_word(self, word: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.sentences.has_word(word) or self.reader_of(word).sentences.has_word(word)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim). A text
-        that is not English has one token, itself: tokens of e5 do not lie in this space.
+        """Features of the tokens of texts, of length 1, each (tokens + 1, dim) float32. A text that is not
+        English has one token, itself: tokens of e5 do not lie in this space.
         """
         texts = check_texts(texts)
         rows = dict(zip(texts, self.sentences.encode_tokens(texts), strict=True))
@@ -277,15 +277,15 @@ class ConseReader:
     match: Match = field(compare=False)
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
+        """Features (n, dim) float32 of texts, each of length 1."""
         return self.centred(self.sentences.encode_text(texts))
 
     def knows(self, text: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.sentences.knows(text)
 
     def has_word(self, word: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.sentences.has_word(word)
 
 

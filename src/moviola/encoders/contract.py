@@ -66,7 +66,7 @@ class UnrelatedCosines:
 class SentenceMatch:
     """Calibration of the cosine of two texts: whether one says what the other asks for.
 
-    The log odds of a match are ``slope * (x - line)``; x is 0 for a cosine as of unrelated texts in the mean,
+    The log odds of a match are ``slope * (x - line)``; x is 0 for the mean cosine of unrelated texts,
     and 1 for one that one in a thousand pairs of them reaches (:class:`UnrelatedCosines`).
 
     Attributes:
@@ -160,7 +160,7 @@ class PictureEncoder(FrameTextEncoder, Protocol):
         """Length of a vector in that space."""
 
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Both features of frames: (n, dim) float32 as of :meth:`FrameTextEncoder.encode_frames`, which has
+        """Both features of frames: (n, dim) float32 as from :meth:`FrameTextEncoder.encode_frames`, which has
         the same argument and errors, and (n, picture_dim) float32, each of length 1.
         """
 
@@ -178,7 +178,7 @@ class TextJudge(Protocol):
         """
 
     def has_word(self, word: str) -> bool:
-        """Whether a word is one token of the vocabulary, and not a chain of pieces as of a misspelt one."""
+        """Whether a word is one token of the vocabulary, and not a chain of pieces like a misspelt one."""
 
 
 class TextReader(Protocol):
@@ -189,7 +189,7 @@ class TextReader(Protocol):
         """Calibration of the cosine of such a text with a frame."""
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As of :class:`FrameTextEncoder`."""
+        """Features (n, dim) float32 of texts, as from :meth:`FrameTextEncoder.encode_text`."""
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ class KeptTexts:
         return self._of(encoder, "text", encoder.encode_text, texts)
 
     def tokens(self, encoder: FrameTextEncoder, texts: Sequence[str]) -> list[Floats]:
-        """The features of each text's tokens, (n, d), likewise."""
+        """The features of each text's tokens, (n, d), in the order of the texts."""
         return self._of(encoder, "tokens", encoder.encode_tokens, texts)
 
     def _of(self, encoder: object, kind: str, encode: Encode, texts: Sequence[str]) -> list[Floats]:

@@ -43,7 +43,7 @@ class PieceTokenizer:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """As of checkpoints that have a ``tokenizer.json``."""
+        """The same as for checkpoints that have a ``tokenizer.json``."""
         return Tokenizer(self.encode, lambda name: self._numbers.get(name.encode()), self._special)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -61,7 +61,7 @@ class PieceTokenizer:
         from tokenizers.models import Unigram
 
         held = {self._numbers[part] for word in words for part in _parts(word) if part in self._numbers}
-        # What is unknown scores less than the least likely of all pieces, so that has to be among them.
+        # An unknown piece scores less than the least likely of all pieces, so that has to be among them.
         numbers = [self._pieces.unknown, int(self._pieces.scores.argmin()), *sorted(held)]
         scores = self._pieces.scores[numbers].tolist()
         model = Unigram([(self._text(one), score) for one, score in zip(numbers, scores, strict=True)], 0)

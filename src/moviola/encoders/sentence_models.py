@@ -34,7 +34,7 @@ def load_sentence_encoder(
         name: ``"minilm"``, which the package carries; ``"e5-small"``, whose weights the extra ``languages``
             installs; a folder in sentence-transformers' layout; or such a hub id that was pulled or cached
             before.
-        device, precision, batch_size, resident: as of :func:`moviola.encoders.load_encoder`; fp32 on the CPU.
+        device, precision, batch_size, resident: see :func:`moviola.encoders.load_encoder`; fp32 on the CPU.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.

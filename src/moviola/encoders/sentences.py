@@ -97,7 +97,7 @@ class SentenceEncoder(CheckpointEncoder):
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """The transformer's last states of every token of each text, special ones included, and behind them
-        its vector: (tokens + 1, dim) float32; texts and errors as of :meth:`encode_text`.
+        its vector: (tokens + 1, dim) float32; texts and errors as in :meth:`encode_text`.
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
@@ -108,13 +108,13 @@ class SentenceEncoder(CheckpointEncoder):
         return [tokens[place] for place in range(len(texts))]
 
     def knows(self, text: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
         # Punctuation alone has tokens, too.
         says = any(unicodedata.category(letter)[0] in "LNS" for letter in text)
         return says and not self._tokenizer.special.issuperset(self._tokenize([text])[0])
 
     def has_word(self, word: str) -> bool:
-        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self._whole_words([word]) == [word]
 
     def reads(self, text: str) -> bool:
@@ -187,7 +187,7 @@ class SentenceEncoder(CheckpointEncoder):
         0.5, "words": 0.6}``); else a library measures them (:func:`moviola.library.unrelated_of`).
 
         Raises:
-            DataError: they are stated otherwise.
+            DataError: they are stated in another form.
         """
         stated = self._own.get("unrelated")
         if stated is None:
@@ -203,7 +203,7 @@ class SentenceEncoder(CheckpointEncoder):
 
     @cached_property
     def _prefix(self) -> str:
-        """What stands before every text, if ``moviola.json`` says so (``"prefix": "query: "``)."""
+        """The beginning of every text, if ``moviola.json`` has one (``"prefix": "query: "``)."""
         stated = self._own.get("prefix", "")
         if not isinstance(stated, str):
             raise DataError(

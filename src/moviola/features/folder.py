@@ -34,7 +34,7 @@ class FeatureFolder:
     """A :class:`moviola.features.source.FeatureSource` on disk::
 
         FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
-        FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
+        FOLDER/subtitles/  the same, with as many rows; not there without subtitles
         FOLDER/queries/    one array per query text
         FOLDER/features.json  the facts and what follows, written last
 

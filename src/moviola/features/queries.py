@@ -30,7 +30,7 @@ class QueryFeatures:
             without tokens has that one row.
         max_tokens: maximum tokens returned by :meth:`tokens`.
         segment_vectors: (Q, d') float32, L2-normalised, in the space of an index's segments, for queries that
-            are no texts and that stage 1 cannot embed; None otherwise.
+            are no texts and that stage 1 cannot embed; None for texts.
         unit: normalise each row, see :class:`moviola.features.videos.VideoFeatures`.
     """
 

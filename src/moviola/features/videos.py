@@ -50,7 +50,7 @@ def place_in(numbers: NDArray[Any], wanted: Any) -> int | None:
 
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row (n, d) divided by its Euclidean length plus 1e-5, as of XML and ReLoCLNet: zeros stay
+    """Each row (n, d) divided by its Euclidean length plus 1e-5, as in XML and ReLoCLNet: zeros stay
     zeros.
     """
     lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
@@ -226,7 +226,7 @@ class VideoFeatures:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Spans (n,) in seconds cut to a video, or to the videos (n,); none is shorter than 1 ms.
 
-        What lies behind the end, where a video has more clips than its duration holds, becomes its last 1 ms.
+        Clips behind the end, where a video has more of them than its duration holds, become its last 1 ms.
         """
         duration = self.durations[video]
         begin = np.maximum(np.minimum(np.asarray(start, dtype=np.float64), duration - 1e-3), 0.0)

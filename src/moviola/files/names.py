@@ -23,8 +23,8 @@ def folded(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """At most three known names that are like a name, the likest first; differences as of :func:`folded` do
-    not count.
+    """At most three known names that are like a name, the likest first; differences that :func:`folded`
+    removes do not count.
     """
     from difflib import get_close_matches  # for errors only
 

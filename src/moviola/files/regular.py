@@ -20,7 +20,7 @@ def open_regular(
     """A descriptor of a regular file that exists.
 
     Args:
-        flags: as of ``os.open``.
+        flags: those of ``os.open``.
         follow: whether the file may be a link to one.
         alone: whether it must have no other name: by another one it could lie elsewhere.
 
@@ -50,8 +50,8 @@ def open_regular(
 
 
 def read_regular(path: str | os.PathLike[str], most: int, *, follow: bool = True) -> bytes:
-    """The content of a regular file of at most ``most`` bytes; ``OSError`` as of :func:`open_regular`, and of
-    a longer one.
+    """The content of a regular file of at most ``most`` bytes; ``OSError`` as from :func:`open_regular`, and
+    for a longer one.
     """
     with os.fdopen(open_regular(Path(path), follow=follow), "rb") as file:
         data = file.read(most + 1)

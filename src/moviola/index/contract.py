@@ -53,7 +53,7 @@ class IndexStats:
 class MadeOf(Generic[Made]):
     """What was made of arrays that nobody writes to, for as long as each is in use. Safe for threads.
 
-    What is made must not hold the array, nor the state what holds this.
+    The object that is made must not hold the array, nor may the state hold anything that does.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Index(ABC):
         Args:
             k: depth, >= 1; answers are shorter if there are fewer vectors.
             allowed: (m,) int64; if given, only these ids are searched. With k = m it returns the score of
-                each. What is made of an array that cannot be written to is kept as long as that.
+                each. An object made of an array that cannot be written to is kept as long as that array.
 
         Returns:
             scores (q, k') float32, cosines (or the type's approximation), falling along each row, and ids (q,

@@ -99,7 +99,7 @@ class FlatIndex(Index):
 
 
 def write_faiss(index: Any, path: Path) -> None:
-    """Write an index of faiss; errors as of :meth:`moviola.index.Index.write`."""
+    """Write an index of faiss; errors as in :meth:`moviola.index.Index.write`."""
     import faiss
 
     try:
@@ -111,7 +111,7 @@ def write_faiss(index: Any, path: Path) -> None:
 
 
 def read_faiss(path: Path, flags: int) -> Any:
-    """Read an index of faiss, of any type; errors as of :meth:`moviola.index.Index.read`."""
+    """Read an index of faiss, of any type; errors as in :meth:`moviola.index.Index.read`."""
     import faiss
 
     try:

@@ -1,7 +1,7 @@
 """Checks of a library: everything that is stored, compared with everything that says what should be.
 
-Others may write meanwhile: catalogue and features are looked at as of one state, and of what lags behind it
-nothing is said while a writer is at work.
+Others may write meanwhile: catalogue and features are read in one state, and files that lag behind it are not
+reported while a writer is at work.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _State:
                     copies[copy.video].append(copy)
             table = VideoTable.of(videos)
             held = store.frame_features.hold(table.frames), store.cue_features.hold(table.cues)
-            # A compaction may just have moved what is missing; otherwise it is damage.
+            # A compaction may just have moved what is missing; if none has, it is damage.
             if None not in held or catalogue.generation == generation:
                 return cls(generation, videos, cues, shots, copies, held)
 
@@ -352,7 +352,7 @@ def _moment(store: LibraryStore, name: str) -> tuple[Any, ...]:
 
 
 def _index_problem(store: LibraryStore, name: str, sound: VideoTable) -> Iterator[tuple[Problem, bool]]:
-    """What is wrong with an index, and whether it only lags behind."""
+    """The problem of an index, and whether it only lags behind."""
     mend, repair = (command(store.folder, "repair"),), "rebuilds it from the features"
     try:
         backends = backends_of(store.settings.index)

@@ -161,7 +161,7 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
 
 
 def _damage(lib: LibraryStore) -> Iterator[Finding]:
-    """What is damaged; of files that are gone only those whose root is there."""
+    """Damage; of files that are gone only those whose root is there."""
     away = [root.path for root in roots_in(lib.catalogue) if root.away]
     known = {video.video_id: video.path for video in lib.catalogue.videos()}
     found = [
@@ -177,7 +177,7 @@ def _damage(lib: LibraryStore) -> Iterator[Finding]:
 
 
 def _damaged_settings(folder: Path, wrong: str) -> Finding:
-    """What is wrong with the settings of a library, and the command where the catalogue knows them."""
+    """Damaged settings of a library, with the command that mends them where the catalogue knows them."""
     try:
         mends = bool(mend_settings(folder, dry_run=True))
     except MoviolaError as error:
@@ -195,7 +195,7 @@ def _is_newer(folder: Path) -> bool:
 
 
 def _folder(folder: Path) -> Iterator[Finding]:
-    """What lies in the folder besides, and the room on its disk."""
+    """Other files in the folder, and the room on its disk."""
     drafts = drafts_in(folder)
     # Those of a writer that has ended while this was read are gone.
     if (

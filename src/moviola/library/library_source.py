@@ -69,7 +69,7 @@ class LibrarySource:
         return self._all if video_ids is None else self._all.named(video_ids)
 
     def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
-        """Features of queries, one row per token; errors as of the library's encoder."""
+        """Features of queries, one row per token; errors as in the library's encoder."""
         encoder = self._store.encoders.visual
         assert encoder is not None
         different = list(dict.fromkeys(texts))

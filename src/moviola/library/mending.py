@@ -56,8 +56,8 @@ def repair(
 
     Raises:
         FeaturesAway: a whole file of features, or their folder, is not there; nothing was changed.
-        LibraryError: what is to be taken out is much, and was not confirmed; likewise.
-        InvalidValue, LibraryLocked: as of :class:`moviola.library.Indexer`.
+        LibraryError: much is to be taken out, which was not confirmed; nothing was changed.
+        InvalidValue, LibraryLocked: see :class:`moviola.library.Indexer`.
         MissingModel: a damaged cache file needs a model that is not on this machine; the file was deleted,
             and searches work without it.
     """
@@ -159,12 +159,12 @@ def _make_again(store: LibraryStore, *, names: bool) -> None:
 
 def mend_settings(folder: Path, *, dry_run: bool = False) -> list[Problem]:
     """Put right what keeps a library from being opened: write ``moviola.toml`` again from the copy in the
-    catalogue where it is missing, damaged or another library's, or note that copy again. What is replaced is
-    moved to ``backups/``. Returns what was fixed, or with ``dry_run`` would be; none where both agree.
+    catalogue where it is missing, damaged or another library's, or note that copy again. Replaced settings
+    are moved to ``backups/``. Returns what was fixed, or with ``dry_run`` would be; none where both agree.
 
     Raises:
         LibraryError: neither can be used, or the catalogue cannot.
-        InvalidValue, LibraryLocked: as of :class:`moviola.library.Indexer`.
+        InvalidValue, LibraryLocked: see :class:`moviola.library.Indexer`.
     """
     if not is_file(folder / CATALOGUE_FILE):
         return []
@@ -221,7 +221,7 @@ def compact(store: LibraryStore) -> int:
     changes over in one transaction.
 
     Raises:
-        InvalidValue, LibraryLocked: as of :class:`Indexer`.
+        InvalidValue, LibraryLocked: see :class:`Indexer`.
         LibraryError: features are damaged, or away.
     """
     catalogue = store.catalogue

@@ -1,5 +1,5 @@
-"""Which videos of a library are the same, byte by byte, or show the same: the whole film, encoded
-otherwise, or a part.
+"""Which videos of a library are the same, byte by byte, or show the same: the whole film in another
+encoding, or a part.
 
 Candidates come from the library's own index of segments: videos whose segments are nearest to one's own.
 Fingerprints (:mod:`moviola.library.disk.fingerprints`) decide whether they show the same, and when.
@@ -300,7 +300,7 @@ def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:
 
 @dataclass(frozen=True)
 class _Kept:
-    """What is kept, by contents: the step of each, and pairs, whose ``rows`` are of another state."""
+    """Known results, by contents: the step of each, and pairs, whose ``rows`` are of another state."""
 
     steps: Mapping[str, int]
     pairs: Mapping[tuple[str, ...], _Pair]

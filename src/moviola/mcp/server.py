@@ -60,7 +60,7 @@ _ADDING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
 
-# What is wanted of a value, by pydantic's type of the error.
+# Requirements on a value, by pydantic's type of the error.
 _WANTED = {
     "less_than_equal": "at most {le:g}", "greater_than_equal": "at least {ge:g}",
     "string_too_long": "at most {max_length} characters", "too_long": "at most {max_length}",

@@ -1,4 +1,4 @@
-"""What is heard and written beside the pictures of a file: which streams, when they end, and a checksum.
+"""Sound and text beside the pictures of a file: which streams, when they end, and a checksum.
 
 A film lasts as long as its pictures, its sound and its words: players hold the last picture while there is
 something to hear. Of a song or a podcast the picture is one, for the smallest time that the file can say.
@@ -28,7 +28,7 @@ __all__ = ["Beside", "Checksum", "promised_end", "streams_beside"]
 LEAST_MORE = Fraction(1, 10)
 """Seconds by which sound must outlast pictures to count: what encoders add, and what is rounded, is less."""
 # Seconds that a cue is shown at most after what else there is, and that may lie between two ends, beyond what
-# the file's header says: a time stamp that says otherwise is damaged, or a mark that is shown for all time.
+# the file's header says: a later time stamp is damaged, or a mark that is shown for all time.
 _LONGEST_CUE = _LONGEST_GAP = 60
 # What Matroska and MP4 store between two texts.
 _EMPTY = 2

@@ -206,7 +206,7 @@ def _pictures_in(path: Path, _size: int, _changed: int) -> Mapping[int, int]:
 
 @contextmanager
 def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
-    """Open a file and its :func:`video_stream`, others discarded. Errors as of :func:`open_container`."""
+    """Open a file and its :func:`video_stream`, others discarded. Errors as in :func:`open_container`."""
     with open_container(path) as container:
         stream = video_stream(container, path)
         for other in container.streams:

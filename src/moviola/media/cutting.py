@@ -74,7 +74,7 @@ def cut(
             span with an edit list: exact, fast, without loss, for H.264 with AAC or MP3. ``"key-frames"``
             hides none: the clip starts with that key frame. ``"remux"`` copies, but converts sound of other
             codecs to AAC. ``"encode"`` encodes (H.264, AAC), turned for display: slower, for every codec.
-        track: as of :func:`moviola.media.chosen_track`.
+        track: see :func:`moviola.media.chosen_track`.
         progress: called after each picture with the written seconds; what it raises ends the cut.
 
     Raises:
@@ -346,7 +346,7 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
 
 
 def _say_colours(video: VideoStream, track: VideoStream) -> int | None:
-    """Write the colour properties of a clip as its video has them, since players guess otherwise.
+    """Write the colour properties of a clip as its video has them, since players guess missing ones.
 
     Returns the matrix of its colours, None for that of BT.601, which is not written.
     """
@@ -462,7 +462,7 @@ def make_playable(
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
     ``track`` is the number of the sound track, from 1 on; None: the default one. ``progress`` and errors are
-    as of :func:`moviola.media.cut`.
+    those of :func:`moviola.media.cut`.
     """
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":

@@ -125,7 +125,7 @@ class _SteadyTimes:
 
     Where the headers of a picture are spread over two packets, libav takes the wrong one's time stamp, and
     what it estimates from there on is off by some pictures. So pictures follow each other at their durations,
-    and a time stamp that says otherwise counts if it is far off, or if those after it agree for some seconds.
+    and a time stamp that differs counts if it is far off, or if those after it agree for some seconds.
     """
 
     # More is no picture taken for another, but a gap.
@@ -135,7 +135,7 @@ class _SteadyTimes:
     def __init__(self, source: Source) -> None:
         self._source, self._tick, self._step = source, source.tick, source.step
         self._next: int | None = None
-        self._since: int | None = None  # the tick from which on time stamps say otherwise
+        self._since: int | None = None  # the tick from which on time stamps differ
 
     def read(self, stamp: int | None, duration: int | None) -> int | None:
         if stamp is not None:

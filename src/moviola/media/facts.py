@@ -1,8 +1,8 @@
 """What a file says of itself, read at one opening: when, where and with what it was taken, what it holds,
 what it is about. Nothing is decoded.
 
-What is said of the whole film (title, keywords, description, people) is kept apart from the titles of
-chapters, each of which is said of a stretch of it.
+Facts about the whole film (title, keywords, description, people) are kept apart from the titles of
+chapters, each of which is about a stretch of it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Facts:
 
 
 def read_facts(path: str | Path) -> Facts:
-    """Read what a video file says of itself. Errors as of :func:`moviola.media.probe`."""
+    """Read what a video file says of itself. Errors as in :func:`moviola.media.probe`."""
     path = Path(path)
     with open_container(path) as container:
         tags = {name: value.strip() for name, value in _tags(container).items() if value.strip()}

@@ -75,7 +75,7 @@ def sample_frames(
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
     """The frame on screen at each of some moments, decoding only what these need; past the end, the last one.
 
-    To be used as a context manager. Errors as of :func:`sample_frames`.
+    To be used as a context manager. Errors as in :func:`sample_frames`.
 
     Args:
         times: seconds from the video's zero, rising; at least one.
@@ -132,7 +132,7 @@ class FrameStream:
 
     @property
     def checksum(self) -> str:
-        """Of all that was read, as of :func:`moviola.media.read_through`; empty for chosen times."""
+        """Of all that was read, as by :func:`moviola.media.read_through`; empty for chosen times."""
         return "" if self._source.beside is None else str(self._source.checksum)
 
     @property

@@ -22,7 +22,7 @@ _SHOWN = 80
 
 def stream_holdings(container: InputContainer, path: Path, measured: Collection[int]) -> Iterator[Holding]:
     """The streams of an open file, in their order; ``measured`` are numbers of those whose measurements are
-    read. Errors as of :func:`moviola.media.probe`.
+    read. Errors as in :func:`moviola.media.probe`.
     """
     film, sound = video_stream(container, path), chosen_track(container, path)
     texts = {stream.index for stream in text_streams(container)}

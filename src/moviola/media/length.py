@@ -35,7 +35,7 @@ class Whole:
 
 @contextmanager
 def open_whole(path: Path) -> Iterator[Source]:
-    """A file to be read to its end: its pictures, and what lasts beside them. Errors as of
+    """A file to be read to its end: its pictures, and what lasts beside them. Errors as in
     :func:`moviola.media.probe`.
     """
     with open_container(path) as container:
@@ -59,7 +59,7 @@ def length_of(path: str | Path) -> float:
 
 
 def read_through(path: str | Path) -> Whole:
-    """Read a video file to its end; errors as of :func:`length_of`."""
+    """Read a video file to its end; errors as in :func:`length_of`."""
     path = Path(path).absolute()
     status = regular_file(path)
     return _read(path, status.st_size, status.st_mtime_ns)

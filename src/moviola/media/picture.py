@@ -231,7 +231,7 @@ class LetterboxScaler(_Scaler):
         height = min(self._height, max(1, round(shown_height * scale)))
         canvas = np.zeros((self._height, self._width, 3), np.uint8)
         top, left = (self._height - height) // 2, (self._width - width) // 2
-        # As players do: BT.709 where a picture of high definition does not say otherwise.
+        # As players do: BT.709 where a picture of high definition names no colours.
         silent = frame.colorspace == UNSPECIFIED_COLOURS and frame.height >= _HIGH_DEFINITION
         colours = Colorspace.ITU709 if silent else None
         canvas[top : top + height, left : left + width] = self._scaled(frame, width, height, colours)

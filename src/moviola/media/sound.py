@@ -53,7 +53,7 @@ def read_sound(
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
         channels: 1 mixes all into one, 2 into left and right.
-        track: as of :func:`moviola.media.chosen_track`.
+        track: see :func:`moviola.media.chosen_track`.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.

@@ -149,7 +149,7 @@ def pictures_from(
     there.
 
     After the end of the video this is its last picture. With each comes the open source; a picture is the
-    same object as long as it stays on screen. Errors as of :func:`frame_at`.
+    same object as long as it stays on screen. Errors as in :func:`frame_at`.
     """
     done, attempt = 0, 0
     while done < count:

@@ -123,7 +123,7 @@ def chosen_track(
 
 
 def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> SoundTrack:
-    """The track of a file that is meant; arguments and errors as of :func:`chosen_track`."""
+    """The track of a file that is meant; arguments and errors as in :func:`chosen_track`."""
     choice = require_track_choice(choice)
     if isinstance(choice, int):
         fits = tracks[choice - 1 : choice]

@@ -104,7 +104,7 @@ def transitions_of_some(
     much smaller that another one stands out.
 
     Args:
-        times, pictures: as of :func:`transitions`.
+        times, pictures: see :func:`transitions`.
         missing: (n - 1,) number of pictures missing between each and the next.
     """
     cut = cuts(times, pictures)

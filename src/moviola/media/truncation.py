@@ -161,7 +161,7 @@ def _matroska(data: _Bytes, deeply: bool) -> bool | None:
             stop = begin + length if kind == _SEGMENT and length is not None else None
             continue
         elif kind not in _IN_SEGMENT:
-            # What is left may be padding: damage is where a cluster follows.
+            # The rest may be padding: damage is where a cluster follows.
             return data.holds(_CLUSTER.to_bytes(4, "big"), place) or _lacks(stop, place)
         elif kind == _CLUSTER and (deeply or length is None):
             end = size if length is None else min(begin + length, size)

@@ -27,7 +27,7 @@ _COMPARED_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Cosines:
-    """Cosines of queries with the segments of some videos, and what they mean; attributes as of
+    """Cosines of queries with the segments of some videos, and what they mean; attributes as in
     :class:`moviola.retrieval.Retrieval`.
     """
 

@@ -66,7 +66,7 @@ def read_windows(
 ) -> tuple[Floats, Floats, Floats | None]:
     """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d).
 
-    ``video`` (N,) are places of videos, L as of :func:`padded_rows`.
+    ``video`` (N,) are places of videos, L as in :func:`padded_rows`.
     """
     bounds = (video, windows.first, windows.stop, windows.clips)
     places = list(zip(*(column.tolist() for column in bounds), strict=True))

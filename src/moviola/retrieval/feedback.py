@@ -132,7 +132,7 @@ class Marks:
         """Scores of some pieces, changed by the marks.
 
         Args:
-            vectors: see :meth:`evidence`; errors likewise.
+            vectors: see :meth:`evidence`, also for errors.
             scores: (n,) in [0, 1], scores of the pieces for the query without marks, on the scale of
                 :mod:`moviola.retrieval.calibration`; None if the marks are the whole query. Then the same
                 picture as one right mark scores .9.

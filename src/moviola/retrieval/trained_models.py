@@ -61,7 +61,7 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     Args:
         folder: of a trained model.
         revision: changes with the model's weights and settings.
-        options: as of :func:`refiner_of`, instead of what the folder says.
+        options: see :func:`refiner_of`, instead of what the folder says.
 
     Raises:
         NotFound, DataError: the folder is not there or damaged, or its calibration malformed.

@@ -197,7 +197,7 @@ class Alerts:
             self._receivers[receiver].add(key, body)
 
     def _noted(self, receiver: str) -> Callable[[_Key, bool], None]:
-        """What is done when a receiver has got a finding, or has not."""
+        """A function to call when a receiver has got a finding, or has not."""
 
         def note(key: _Key, delivered: bool) -> None:
             userdata = self._library.userdata

@@ -38,7 +38,7 @@ class Chosen:
     _lock: Lock = field(init=False, default_factory=Lock)
 
     def rows(self, filter: Filter) -> frozenset[int] | None:
-        """Row numbers of the videos to search; None for all. Errors as of :meth:`Filter.passing`."""
+        """Row numbers of the videos to search; None for all. Errors as in :meth:`Filter.passing`."""
         if filter.of_tags:
             return self._found(filter)
         return self._of("rows", filter, lambda: self._found(filter), lambda rows: _OF_VIDEO * len(rows or ()))

@@ -36,7 +36,7 @@ class EncodedText:
         features: as the stages read it; None: pictures are not searched.
         scale: calibration of its cosines, if it is read by phrases.
         sentence: (d,) float32, its unit vector among sentences; None: not searched by meaning.
-        meaning: what cosines with that are worth; None likewise.
+        meaning: what cosines with that are worth; None: not searched by meaning.
     """
 
     features: QueryFeatures | None = None

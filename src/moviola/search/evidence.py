@@ -76,11 +76,11 @@ class EvidenceGatherer:
 
     Attributes:
         texts: the stages for texts; None: pictures are not searched.
-        vectors: the stages for parts without tokens; None likewise.
+        vectors: the stages for parts without tokens; None: pictures are not searched.
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
-        descriptions: what files say of the videos; None likewise.
+        descriptions: what files say of the videos; None: it does not count.
         chosen: what filters choose in the view.
         kept: features of texts that were asked before.
         meaning: what cosines of sentences are worth; None: meanings are not compared.

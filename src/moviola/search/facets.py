@@ -65,7 +65,7 @@ class FacetCounts:
         days: by the local day on which they were taken, ``2024-05-01``, in order.
         lengths: in the classes of :data:`LENGTHS`.
         cameras: by make and model, most videos first; unknown ones are not counted.
-        places: likewise.
+        places: most videos first; unknown ones are not counted.
         tags: by tag, also those on moments; most videos first.
         evidence: by kind of evidence that a search can go by, as far as the library has it.
     """

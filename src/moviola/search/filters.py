@@ -303,7 +303,7 @@ class Filter:
         """Row numbers of those of some videos, by row number, that are to be searched; None for all.
 
         Further paths, and when and where videos were taken, are those of the catalogue; errors and ``tagged``
-        as of :meth:`passing`.
+        as in :meth:`passing`.
         """
         from moviola.library.disk.columns import Columns, facts_of
 

@@ -1,8 +1,8 @@
 """Forms of the fields of a question: which values each takes, and how they are written in JSON.
 
 Values of filters are written as texts, the same on the command line, over HTTP, by agents and on the page:
-``10..1:30``, ``2021..2023-05``, ``52.52,13.40,5km``, ``0..10%``. What is written of any value is read as an
-equal one.
+``10..1:30``, ``2021..2023-05``, ``52.52,13.40,5km``, ``0..10%``. The text of any value is read as an equal
+value.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Form:
 
 
 def lines_of(text: str) -> list[str]:
-    """What stands on the lines of a text, without spaces around."""
+    """The lines of a text that are not empty, without spaces around."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

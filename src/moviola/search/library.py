@@ -287,7 +287,7 @@ class Library:
 
         Args:
             queries: to search for.
-            options, changes: as of :meth:`search`.
+            options, changes: see :meth:`search`.
             progress: called with the number of finished queries.
             refuse: called with the place and the error (InvalidValue, NotFound, NotSearched or MediaError) of
                 a query that cannot be answered; its answer is empty. By default the first such error is
@@ -297,7 +297,7 @@ class Library:
             an answer for each query.
 
         Raises:
-            MoviolaError: as of :meth:`search`, but for what ``refuse`` is called with.
+            MoviolaError: see :meth:`search`, but for what ``refuse`` is called with.
         """
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
@@ -322,7 +322,7 @@ class Library:
             in [0, 1], as :mod:`moviola.search.relevance_curve` defines them.
 
         Raises:
-            InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.
+            InvalidValue, NotFound, MediaError, MissingModel: see :meth:`search`.
             LibraryError: the video was refused.
         """
         return self._searcher.curve(as_query(query), video_id)

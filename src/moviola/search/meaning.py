@@ -27,7 +27,7 @@ __all__ = ["EXACT", "Meaning"]
 EXACT = 0.75
 """Least score of a line that holds all words of a query; a similar meaning always scores less."""
 
-# What is left between a score and a limit that it does not reach.
+# Distance between a score and a limit that it does not reach.
 _BELOW = 0.01
 
 

@@ -46,7 +46,7 @@ class SavedSearches:
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
 
     def search(self, name: str, **changes: Unpack[OptionChanges]) -> SearchResult:
-        """:meth:`moviola.search.Library.search` for a saved search, ``changes`` as there; errors as of
+        """:meth:`moviola.search.Library.search` for a saved search, ``changes`` as there; errors as in
         :meth:`asked`, too.
         """
         question = self.asked(name)

@@ -205,7 +205,7 @@ Query = Annotated[
     Annotated[QueryText, Tag("text")] | Annotated[QueryObject, Tag("object")],
     _TEXT_OR_OBJECT,
     Described(
-        description="What is looked for: words, or an object with terms, steps, exclusions and marks.",
+        description="The query: words, or an object with terms, steps, exclusions and marks.",
         examples=[
             "a dog runs on a beach",
             {

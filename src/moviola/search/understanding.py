@@ -77,7 +77,7 @@ def _read(query: SearchQuery, is_concept: IsConcept, notes: list[Note]) -> Searc
 
 
 def _without(query: Without, is_concept: IsConcept, notes: list[Note]) -> Without:
-    """What is excluded is taken as it is written, but for a concept that is none."""
+    """An exclusion, taken as it is written, but for a concept that is none."""
     wanted = _read(query.query, is_concept, notes)
     excluded = [_marked(one, is_concept, notes) if isinstance(one, Marked) else one for one in query.excluded]
     if isinstance(wanted, Without):

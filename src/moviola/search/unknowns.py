@@ -1,4 +1,4 @@
-"""What is not known of a query's words, and of how likely the moments of an answer are right."""
+"""Notes on unknown words of a query, and on how certain the moments of an answer are."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def message_of(error: Exception, library: Path) -> str:
 
 
 def unexpected(error: Exception) -> str:
-    """What is said of a job that an unexpected exception ended."""
+    """The message on a job that an unexpected exception ended."""
     reason = ": ".join(filter(None, (type(error).__name__, str(error))))
     return f"an unexpected error ended it ({reason:.300}); the server's log says where"
 
@@ -183,12 +183,12 @@ def wrong_field(error: ValidationError, below: str) -> WrongField:
     return WrongField(f"{below}.{place}".removesuffix("."), InvalidValue(message))
 
 
-# What is wrong, by pydantic's type of the error, where the field says it all.
+# The fault, by pydantic's type of the error, where the field says it all.
 _SAID = {
     "string_too_short": "is empty; give something", "too_short": "is empty; give something",
     "missing": "is missing; give it", "extra_forbidden": "no such field here; check the spelling",
 }  # fmt: skip
-# What to give instead of a value, likewise.
+# The values to give instead, by the same type.
 _WANTED = {
     "greater_than_equal": "at least {ge:,.16g}", "greater_than": "a number above {gt:,.16g}",
     "less_than_equal": "at most {le:,.16g}", "less_than": "a number below {lt:,.16g}",

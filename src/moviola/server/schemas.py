@@ -165,7 +165,7 @@ class AnswerNote(ResponseModel):
 
     kind: NoteKind = Field(examples=["unknown word"])
     about: str = Field(description="What it is about: a word, what is wanted, …", examples=["umbrela"])
-    others: list[str] = Field(description="What is excluded, or words to try.", examples=[["umbrella"]])
+    others: list[str] = Field(description="Excluded words, or words to try.", examples=[["umbrella"]])
     remedy: str = Field(description="A command that helps; empty without one.", examples=[""])
     text: str = Field(description="In plain English.", examples=["no “umbrela” here; umbrella?"])
 
@@ -217,7 +217,7 @@ class FieldInfo(ResponseModel):
     label: str = Field(description="Title on the page, in English.", examples=["When it was taken"])
     short: str = Field(description="Name before its value, in English.", examples=["taken"])
     unit: str = Field(examples=["s"])
-    default: Any = Field(description="What is meant where it is not given.", examples=[None])
+    default: Any = Field(description="The value where none is given.", examples=[None])
     choices: list[str] = Field(description="Its values, if there are few.", examples=[[]])
     example: Any = Field(description="A value.", examples=["2021..2023-05"])
 
@@ -339,7 +339,7 @@ class VideoSummary(ResponseModel):
         examples=["tags"],
     )
     taken_zone: Literal["recorded", "utc", "none"] = Field(
-        description="What is known of its zone: the offset, universal time, or only a local clock time.",
+        description="Kind of its zone: a recorded offset, universal time, or none (a local clock time).",
         examples=["recorded"],
     )
     latitude: float | None = Field(description="Degrees north; null: unknown.", examples=[52.52])
@@ -390,7 +390,7 @@ class VideoDetails(VideoSummary):
     says: list[FileSaying] = Field(description="What its file says of the film.")
     holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
     subtitles: list[str] = Field(
-        description="What is missing of its subtitles, and how they were read.",
+        description="Missing parts of its subtitles, and how they were read.",
         examples=[["2 damaged cues skipped (00:00:xx)"]],
     )
     unread: list[str] = Field(
@@ -401,7 +401,7 @@ class VideoDetails(VideoSummary):
     audio_codec: str | None = Field(examples=["aac"])
     playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])
     stream_ready: bool = Field(
-        description="Whether the converted video is ready; otherwise the first request of /stream makes it.",
+        description="Whether the converted video is ready; if not, the first request of /stream makes it.",
         examples=[True],
     )
 

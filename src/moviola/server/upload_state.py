@@ -1,4 +1,4 @@
-"""What is known of uploads, in a folder of the server's own: others may write where videos are sent to.
+"""States of uploads, in a folder of the server's own: others may write where videos are sent to.
 
 ``ID.json`` says what an upload is to be. Its bytes lie in the folder that it goes to, as
 ``.moviola-ID.part``, so that it gets its name in one step. Nothing there is believed: a part is opened only
@@ -101,7 +101,7 @@ class UploadStates:
         self._place, self._folders, self._home = place, folders, home
 
     def write(self, upload: Upload) -> None:
-        """Note an upload in one step; errors as of :func:`moviola.files.writing.write_json`."""
+        """Note an upload in one step; errors as in :func:`moviola.files.writing.write_json`."""
         state = _State(
             name=upload.name, length=upload.length, folder=str(upload.folder), named=upload.named,
             number=upload.number, whole=upload.whole,

@@ -15,7 +15,7 @@ from moviola.words.scripts import RUN
 __all__ = ["Written", "forms_of", "words_at", "words_in"]
 
 JOINT = "ꞌ"
-"""What stands for an apostrophe, or the point before cents, inside a term."""
+"""Replaces an apostrophe, or the point before cents, inside a term."""
 
 _APOSTROPHES = "'\u2019\u02bc"
 _OTHER_APOSTROPHES = re.compile("[\u2019\u02bc]")

@@ -174,7 +174,7 @@ class MilvusIndex(TrainedIndex):
 
     @classmethod
     def at(cls, address: str) -> type[Self]:
-        """The type whose vectors are at an address; errors as of :meth:`MilvusAddress.of`."""
+        """The type whose vectors are at an address; errors as in :meth:`MilvusAddress.of`."""
         place = MilvusAddress.of(address)
         ladders = {} if place.kind == "flat" else IVFIndex.LADDERS
         members = {"__module__": cls.__module__, "ADDRESS": place, "LADDERS": ladders}

@@ -99,7 +99,7 @@ class RapidOcrReader:
         )
 
     def read(self, image: NDArray[np.uint8]) -> list[TextLine]:
-        """As of :class:`~moviola.encoders.readers.TextReader`."""
+        """The lines of a picture (:class:`~moviola.encoders.readers.TextReader`)."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
         if not has_strokes(image):

@@ -28,7 +28,7 @@ from moviola.types import Box
 
 __all__ = ["TesseractReader", "tesseract_code"]
 
-# Languages that its files name otherwise than by ISO 639-2.
+# Languages that its files do not name by ISO 639-2.
 _NAMES = {"Hans": "chi_sim", "Hant": "chi_tra"}
 # Text anywhere in the picture: of title cards it reads as much as any other mode, of Thai twice as much.
 _SPARSE = "11"
@@ -81,7 +81,9 @@ class TesseractReader:
         return frozenset(self._said("--list-langs").splitlines()[1:])
 
     def read(self, image: NDArray[np.uint8]) -> list[TextLine]:
-        """As of :class:`~moviola.encoders.readers.TextReader`. Raises BrokenPlugin: the program fails."""
+        """The lines of a picture (:class:`~moviola.encoders.readers.TextReader`). Raises BrokenPlugin: the
+        program fails.
+        """
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
         if not has_strokes(image):

@@ -97,7 +97,7 @@ class Viewer:
                 store.follow_sentences()
             models = store.models
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
-            # A compaction may just have moved what is missing; otherwise it is damage.
+            # A compaction may just have moved what is missing; if none has, it is damage.
             if None in held and store.catalogue.generation != generation:
                 continue
             segments, pictures, cues = (current_index(store, name, videos)[0] for name in INDEXES)

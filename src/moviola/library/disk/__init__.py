@@ -1,1 +1,1 @@
-"""What is on disk: settings, catalogue, places of files, caches, and the encoders and models they name."""
+"""A library's files: settings, catalogue, places of videos, caches, and the encoders and models they name."""

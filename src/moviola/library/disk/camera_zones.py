@@ -28,7 +28,7 @@ _FURTHEST = timedelta(hours=14)
 @dataclass(frozen=True, slots=True)
 class CameraZone:
     """The zone of a camera's clock: ``camera`` is its make and model, or the model alone, case ignored,
-    ``zone`` as of :func:`zone_of`; empty: as its files say.
+    ``zone`` what :func:`zone_of` reads; empty: as its files say.
     """
 
     camera: str
@@ -53,7 +53,7 @@ class CameraZone:
 
 
 def camera_zones_of(texts: Sequence[str] | None) -> list[CameraZone]:
-    """Zones as on the command line; none of None. Errors as of :meth:`CameraZone.parse`."""
+    """Zones as on the command line; none of None. Errors as in :meth:`CameraZone.parse`."""
     return [CameraZone.parse(text) for text in several("camera_zones", texts or ())]
 
 

@@ -166,7 +166,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
         return [video for video in videos if video.row in rows]
 
     def listed(self, video_ids: Iterable[str]) -> list[VideoRow]:
-        """The videos of some ids, each once, in their order; errors as of :meth:`video`."""
+        """The videos of some ids, each once, in their order; errors as in :meth:`video`."""
         return [self.video(video_id) for video_id in dict.fromkeys(several("video_ids", video_ids))]
 
     def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
@@ -433,7 +433,7 @@ _SELECT = f"SELECT {', '.join(_NAMES)} FROM videos"
 
 
 def _details(cue: Cue) -> str:
-    """What is known of a recognised cue besides its time and text, as JSON."""
+    """Details of a recognised cue besides its time and text, as JSON."""
     box = None if cue.box is None else astuple(cue.box)
     details = {"confidence": cue.confidence, "box": box, "words": [astuple(word) for word in cue.words]}
     return json.dumps(details, ensure_ascii=False, separators=(",", ":"))

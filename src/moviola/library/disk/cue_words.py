@@ -126,7 +126,7 @@ class CueWords(Database):
     ) -> list[CueRow]:
         """At most ``limit`` cues of some kinds that hold any of the terms, or letters, best BM25 first.
 
-        ``videos`` are row numbers of those to search, None for all; ``languages`` as of :meth:`cues_in`, of
+        ``videos`` are row numbers of those to search, None for all; ``languages`` as in :meth:`cues_in`, of
         none all.
         """
         if not terms and not letters:
@@ -195,7 +195,7 @@ class CueWords(Database):
 
     def with_compounds(self, words: Sequence[AskedWord], languages: Collection[str]) -> list[AskedWord]:
         """Words with the terms of compounds that begin or end with one of them, in languages that write these
-        as one word. What stands beside it is a word of the library, else it is a part alone.
+        as one word. The rest of a compound is a word of the library, else the word is a part alone.
         """
         stems = {
             (word_of_term(term), term.partition(MARK)[2]): word
@@ -414,7 +414,7 @@ def _lines_with(lines: str, stem: str) -> list[str]:
 
 
 def _beside(compound: str, stem: str) -> str:
-    """What stands before or after a word in a compound; empty for what is no compound of it."""
+    """The part before or after a word in a compound; empty for what is no compound of it."""
     rest = compound.removesuffix(stem) if compound.endswith(stem) else compound.removeprefix(stem)
     return rest if _LEAST_REST < len(rest) < len(compound) else ""
 

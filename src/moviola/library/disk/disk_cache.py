@@ -52,7 +52,7 @@ class DiskCache:
         """Delete entries of other models and of other videos; returns the row numbers of videos that still
         have one.
         """
-        # What is deleted on disk alone would be served from memory, and never written again.
+        # An entry that is deleted on disk alone would be served from memory, and never written again.
         self._memory.forget(lambda known, key: known == revision and key in keys)
         for folder in self.folder.glob("*"):
             if folder.name != revision:

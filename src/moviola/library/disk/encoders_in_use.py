@@ -112,7 +112,7 @@ class LibraryEncoders:
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Frame features as the library stores them, (n, frame_dim) float32, of images (n, height, width, 3)
-        uint8 RGB of the visual encoder's ``frame_size``; errors as of :attr:`visual`, :class:`BrokenPlugin`
+        uint8 RGB of the visual encoder's ``frame_size``; errors as in :attr:`visual`, :class:`BrokenPlugin`
         for an encoder that returns something else.
         """
         from moviola.encoders import PictureEncoder, check_features
@@ -131,7 +131,7 @@ class LibraryEncoders:
     def picture(self, source: Path | bytes) -> NDArray[np.float32]:
         """Features of a picture, a file or its bytes, as the library stores them, (1, frame_dim).
 
-        Errors as of :attr:`visual`, :class:`LibraryError` without an encoder, :class:`MediaError` for what
+        Errors as in :attr:`visual`, :class:`LibraryError` without an encoder, :class:`MediaError` for what
         holds no picture.
         """
         from moviola.media import read_picture
@@ -142,7 +142,7 @@ class LibraryEncoders:
 
     @property
     def sentences(self) -> SentenceEncoder | None:
-        """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
+        """The sentence encoder; None if the library has none. Errors as in :attr:`visual`."""
         return self._sentences_of(self._resident)
 
     @property

@@ -36,7 +36,7 @@ _OF_CHANGES = 0.3
 # Runs of a first look that are measured, how many of these are refined, and the quality that the best must
 # have for that.
 _RUNS, _CLOSE, _PROMISING = 16, 2, 1.05
-# What is left of each side's length by cropping the one video or the other; both, where a logo or a line of
+# Share of each side's length that cropping the one video or the other leaves; both, where a logo or a line of
 # text lies near the edge of one.
 _BOTH = (0.75, 0.75)
 _ROUGH = ((1.0, 1.0), (0.87, 1.0), (1.0, 0.87), _BOTH)

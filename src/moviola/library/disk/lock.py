@@ -23,7 +23,7 @@ _DRAFTS = (
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
-    """Hold the write lock of a library, which the system releases when the process ends; errors as of
+    """Hold the write lock of a library, which the system releases when the process ends; errors as in
     :func:`moviola.files.locks.exclusive`.
     """
     return exclusive(folder / LOCK)

@@ -139,13 +139,13 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
     retrain = "train one on this library's features (`moviola features from-library`)"
     reindex = f"{retrain}, or index the videos into a library that fits"
     config, extra = about.config, about.extra
-    otherwise = f"{retrain}, or index the videos with another"
+    either = f"{retrain}, or index the videos with another"
     clip_seconds = extra.get("clip_seconds", config.get("clip_seconds"))
     frame_size = config.get("visual_size", config.get("hidden_size"))
     rows = [
         ("encoder", extra.get("encoder"), settings.encoder, reindex),
         ("encoder revision", extra.get("encoder_revision"), settings.encoder_revision, reindex),
-        ("clip seconds", clip_seconds, 1 / settings.frame_rate, f"{otherwise} --frame-rate"),
+        ("clip seconds", clip_seconds, 1 / settings.frame_rate, f"{either} --frame-rate"),
         ("frame features of size", frame_size, settings.encoder_dim, retrain),
         ("query features of size", config.get("query_size"), settings.encoder_dim, retrain),
     ]
@@ -156,7 +156,7 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
         for name in ("sampling", "segment_clips"):  # kept by `moviola train` beside the model
             sampling = sampling.get(name) if isinstance(sampling, Mapping) else None
         trained = extra.get("segment_clips") if sampling is None else sampling
-        rows.append(("segment clips", trained, clips, f"{otherwise} --segment-seconds"))
+        rows.append(("segment clips", trained, clips, f"{either} --segment-seconds"))
         most = int(config.get("max_clips", clips))
         if most < clips:
             rows.append(("segments with at most this many clips", most, clips, retrain))
@@ -282,7 +282,7 @@ class ModelsInUse:
 
     @property
     def stage1(self) -> Stage1:
-        """The trained stage 1 in use, else the mean of the clips; errors as of :func:`require_intact`."""
+        """The trained stage 1 in use, else the mean of the clips; errors as in :func:`require_intact`."""
         with self._lock:
             if self._stage1 is None:
                 self._stage1 = self._load_stage1()
@@ -290,7 +290,7 @@ class ModelsInUse:
 
     @property
     def refiner(self) -> Refiner:
-        """The trained refiner in use, else the one without training; errors likewise."""
+        """The trained refiner in use, else the one without training; errors as in :func:`require_intact`."""
         with self._lock:
             if self._refiner is None:
                 self._refiner = self._load_refiner()

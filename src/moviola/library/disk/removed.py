@@ -59,7 +59,7 @@ class RemovedVideos(Database):
         return [dict(zip(names, values, strict=True)) for values in rows]
 
     def removed_content(self, row: int) -> dict[str, list[dict[str, Any]]]:
-        """What is known of a removed video, rows by table; :class:`NotFound` if there is none of that row."""
+        """The rows of a removed video, by table; :class:`NotFound` if there is none of that row number."""
         rows = self._rows_of("removed", "SELECT content FROM removed WHERE row = ?", (row,))
         if not rows:
             raise NotFound(f"row {row}: not among the removed videos; `moviola library removed` shows them")
@@ -68,7 +68,7 @@ class RemovedVideos(Database):
 
     def bring_back(self, row: int, **changes: Any) -> int:
         """Put a removed video in again, with some other values of its row in ``videos``; returns its new row
-        number. :class:`InvalidValue` where its id or path belongs to another video now; errors else as of
+        number. :class:`InvalidValue` where its id or path belongs to another video now; other errors as in
         :meth:`removed_content`.
         """
         content = self.removed_content(row)

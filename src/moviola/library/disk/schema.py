@@ -26,13 +26,13 @@ CREATE TABLE IF NOT EXISTS readings (
     PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
-    # What is said of what a reader could not read of a video, by the kind of its cues; no row: nothing.
+    # A note on what a reader could not read of a video, by the kind of its cues; no row: nothing.
     "unread": """
 CREATE TABLE IF NOT EXISTS unread (
     video INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
-    # What is heard, patch by patch (library.disk.sounds), by the revision of its reader.
+    # Sounds, patch by patch (library.disk.sounds), by the revision of their reader.
     "sounds": """
 CREATE TABLE IF NOT EXISTS sounds (video INTEGER PRIMARY KEY, revision TEXT NOT NULL, heard TEXT NOT NULL)
 """,
@@ -121,12 +121,12 @@ CREATE TABLE IF NOT EXISTS camera_zones (camera TEXT PRIMARY KEY, zone TEXT NOT 
 CREATE TABLE IF NOT EXISTS settings (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), content TEXT NOT NULL)
 """,
 }
-"""Later tables on the library as a whole, which an older library gets likewise."""
+"""Later tables on the library as a whole, which an older library gets by its first change."""
 
 # FTS5 keeps the columns of a row in a table of its own, the second one as ``c1``, and has no index on them:
 # the cues of one video would be found by reading those of all.
 CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
-"""A later index, which an older library gets likewise."""
+"""A later index, which an older library gets by its first change."""
 
 CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
 """Condition on a row of ``cues``: that it is of a video."""

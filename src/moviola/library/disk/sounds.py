@@ -1,4 +1,4 @@
-"""What is heard in the videos of a library: classes of sounds, patch by patch, as a reader gave them."""
+"""Sounds in the videos of a library: their classes, patch by patch, as a reader gave them."""
 
 from __future__ import annotations
 

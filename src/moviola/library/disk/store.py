@@ -50,7 +50,8 @@ class LibraryStore:
         sentence_encoder: the same for subtitles; in a new library None means MiniLM.
         segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
             number of frames. For an existing one, the value that it must have.
-        frame_rate: encoded frames per second, 1 by default; likewise.
+        frame_rate: encoded frames per second of a new library, 1 by default. For an existing one, the value
+            that it must have.
         read_only: never write, not even an index; works on a read-only file system.
         device, precision: passed to the encoders.
         columns: further facts of videos by name, which filters choose by (:meth:`columns_of`).

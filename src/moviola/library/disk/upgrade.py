@@ -50,7 +50,8 @@ def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Setting
 
     Raises:
         DamagedSettings: they do not fit the features that are stored; the library is as it was.
-        InvalidValue, LibraryError: the backup cannot be written, or features are away; likewise.
+        InvalidValue, LibraryError: the backup cannot be written, or features are away; the library is as it
+            was.
     """
     require_fitting(library, catalogue, settings)
     _back_up(library, catalogue, backup_folder(library, settings.format_version))
@@ -68,7 +69,7 @@ def require_fitting(library: Path, catalogue: Catalogue, settings: Settings) -> 
     duration: one wrong digit does that.
 
     Raises:
-        DamagedSettings: likewise.
+        DamagedSettings: they do not fit the features that are stored.
         FeaturesAway: features cannot be read now, so that nothing can be said.
     """
     videos = [video for video in catalogue.videos() if video.state != "refused"]
@@ -129,7 +130,7 @@ def shards_in_backup(backup: Path) -> set[str]:
 
 
 def _opened(backup: Path) -> sqlite3.Connection:
-    # Immutable: opened otherwise, it would get a journal.
+    # Immutable: if opened in any other way, it would get a journal.
     uri = f"{(backup / CATALOGUE_FILE).resolve().as_uri()}?mode=ro&immutable=1"
     return sqlite3.connect(uri, uri=True)
 

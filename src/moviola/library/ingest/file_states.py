@@ -1,4 +1,4 @@
-"""What is read of a file, and of its path, before it is planned for."""
+"""States of files and of their paths, read before anything is planned for them."""
 
 from __future__ import annotations
 

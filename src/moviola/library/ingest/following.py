@@ -1,4 +1,4 @@
-"""What is brought up to date without encoding: paths of files that moved, were copied, came back, or whose
+"""Updates without encoding: of paths of files that moved, were copied, came back, or whose
 folder changed; what files say of themselves; and shots and fingerprints of those that were
 indexed before these were kept.
 """

@@ -58,7 +58,7 @@ class Indexer:
 
     Raises:
         InvalidValue: by every method, where the library was opened read-only.
-        LibraryLocked: likewise, where another process is writing.
+        LibraryLocked: by every method, where another process is writing.
     """
 
     def __init__(self, store: LibraryStore) -> None:
@@ -123,7 +123,7 @@ class Indexer:
             sounds: reader of sounds: ``"yamnet"``, a folder of its files, or ``"none"``; None: if installed.
             subtitle_encoding: encoding of subtitle files that are not in Unicode, ``"windows-1250"`` for one,
                 kept with the videos that it was given for; ``"auto"``: the likeliest; None: as before.
-            camera_zones: as of :meth:`.camera_zones.CameraZone.parse`, kept until given again.
+            camera_zones: see :meth:`.camera_zones.CameraZone.parse`, kept until given again.
             workers: what encodes and reads: None: this process; a number of processes, which share this
                 machine's cores; ``"ray://host:port"``: a Ray cluster, whose machines see the videos by the
                 same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
@@ -374,8 +374,8 @@ class Indexer:
         catalogue = self._store.catalogue
         known = catalogue.videos_named([file.video_id]).get(file.video_id)
         has_this = known is not None and known.state != "refused" and known.hash == file.hash
-        # What is known stays of a file that was moved or unplugged since it was listed, or that was to be
-        # encoded again and cannot be read now.
+        # A file that was moved or unplugged since it was listed, or that was to be encoded again and cannot
+        # be read now, stays as it is known.
         if has_this or is_gone(file.path):
             return
         with catalogue.transaction():
@@ -395,8 +395,8 @@ class Indexer:
         Args:
             stage1: folder of a trained stage 1; ``"demo"`` for the packaged one of the encoder
                 ``demo``; ``"none"`` for the mean of the frames; None: unchanged.
-            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
-                ``"none"`` for the refinement without training; None: unchanged.
+            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` for the example
+                model; ``"none"`` for the refinement without training; None: unchanged.
             force: accept a model that does not record its training data, or is worse than none.
 
         Raises:

@@ -23,7 +23,8 @@ def say_language(
 
     Args:
         language: a tag of BCP 47, a code of ISO 639 or a name.
-        before: the language that they have now, likewise, empty where it is not known; None: the only one.
+        before: the language that they have now, in the same form, empty where it is not known; None: the only
+            one.
 
     Raises:
         NotFound: no such video, or it has no such cues.

@@ -62,7 +62,7 @@ def make_plan(
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
-    A file is unchanged while its path, size, modification time and sidecars are; otherwise its content
+    A file is unchanged while its path, size, modification time and sidecars are. Of others the content
     decides: known content at a new path was moved if the old path is gone, and is a copy if not. The hash
     reads only pieces of a file, so copies are compared byte by byte, one that was written to at its place is
     read to its end and compared by its checksum, and one that was incomplete (``partial``) counts as changed
@@ -443,7 +443,7 @@ class _Planner:
         """Whether a file lies in one of the folders, and is excluded there."""
         return any(walker.holds(path) for walker in self._leaving_out)
 
-    def _find_copy(self, video: VideoRow, otherwise: list[VideoRow]) -> None:
+    def _find_copy(self, video: VideoRow, listed: list[VideoRow]) -> None:
         """Plan for a video whose file is gone or excluded: moved to a further path, else in the list."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
@@ -459,7 +459,7 @@ class _Planner:
                 self.plan.moved.append((video, file))
                 return
         kept = any(self._root_away(copy.path) for copy in copies)
-        (self.plan.away if kept else otherwise).append(video)
+        (self.plan.away if kept else listed).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
         hint = "" if isinstance(error, MediaError) else "; check its permissions and its disk"

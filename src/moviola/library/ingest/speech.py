@@ -55,7 +55,7 @@ def read_speech(
 
 
 def _unread(seconds: float, others: float, reader: str) -> str:
-    """What is said of seconds of speech in a language that a reader does not know, beside others."""
+    """The note on seconds of speech in a language that a reader does not know, beside others."""
     if not seconds:
         return ""
     what = f"{clock(seconds)} of {clock(seconds + others)} of speech" if others else "all that is said"

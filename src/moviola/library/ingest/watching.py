@@ -213,7 +213,7 @@ class Watcher:
             if (report.missing or report.left_out) and not waiting and not self._paused:
                 report = self._indexed(prune=True)
         except (LibraryError, NotFound) as error:
-            # Otherwise a drive was unplugged, perhaps the library's own.
+            # If not, a drive was unplugged, perhaps the library's own.
             if not isinstance(error, LibraryLocked) and self._there() == list(self.folders):
                 raise
             self._warn(str(error))

@@ -432,7 +432,7 @@ def _taken_in(entry: Entry, before: Entry | None, now: datetime) -> Entry:
 
 
 def saved_picture(folder: Path, name: str) -> bytes:
-    """A picture of a saved search of the library in a folder; errors as of :meth:`UserData.picture`."""
+    """A picture of a saved search of the library in a folder; errors as in :meth:`UserData.picture`."""
     with closing(UserData(folder)) as userdata:
         return userdata.picture(name)
 

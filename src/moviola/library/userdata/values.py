@@ -50,7 +50,7 @@ class SavedSearch(RootModel[dict[str, Any]]):
 
 
 def _under(key: str, value: Any) -> Iterator[Any]:
-    """What stands under a key, anywhere in some JSON."""
+    """The values under a key, anywhere in some JSON."""
     if isinstance(value, dict):
         if key in value:
             yield value[key]

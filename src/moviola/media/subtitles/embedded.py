@@ -26,11 +26,11 @@ __all__ = ["embedded_subtitles"]
 
 def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
-    Cues and notices as of :func:`~moviola.media.read_subtitles`.
+    Cues and notices as from :func:`~moviola.media.read_subtitles`.
 
     ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: all tracks, each line that several
     have in one language once; without such, captions inside the pictures; ``captioned`` says whether there
-    are such, None where that is not known. Errors as of :func:`~moviola.media.probe`.
+    are such, None where that is not known. Errors as in :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)

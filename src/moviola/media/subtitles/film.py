@@ -27,9 +27,8 @@ def within_film(
 
     Cues of broadcasting count from the programme's timecode: where all of them are after the end, and
     ``begins_at``, the film's first timecode in seconds, brings the first of them inside, they are moved by
-    it. What is still after the end is left out. More than :data:`MOST_A_SECOND` of a track that begin in the
-    same second are joined with their neighbours, and of texts beyond :data:`MOST_LETTERS` the rest is left
-    out.
+    it. Cues after the end are left out. More than :data:`MOST_A_SECOND` of a track that begin in the same
+    second are joined with their neighbours, and of texts beyond :data:`MOST_LETTERS` the rest is left out.
     """
     notes = Notes()
     cues = sorted(cues, key=lambda cue: (cue.start, cue.end))

@@ -1,6 +1,6 @@
 """Languages of subtitle files: their letters beyond ASCII, and encodings of their files.
 
-Letters are in the order of their frequency, in small; encodings likewise, those of Windows first.
+Letters are in the order of their frequency, in small; encodings, too, those of Windows first.
 """
 
 from __future__ import annotations

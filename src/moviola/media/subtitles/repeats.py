@@ -40,7 +40,7 @@ class _Shown:
 
 def without_repeats(lines: Iterable[Line], notes: Notes) -> list[Line]:
     """Lines, which come in order of time, each once, from when it is first said: without rows that the cue
-    before shows already, and what grows as one. What is said again after a pause stays.
+    before shows already, and what grows as one. A line that is said again after a pause stays.
     """
     found: list[_Kept] = []
     by_text: dict[str, _Kept] = {}

@@ -28,7 +28,7 @@ def in_language(cues: Sequence[Cue], language: str, form: CueForm, *, default: s
     """The cues of one track with its form and its language, a tag of BCP 47: that which is given, else
     detected.
 
-    What is written in other letters than the language has is in another one. ``default`` is the language that
+    Text in other letters than the language has is in another one. ``default`` is the language that
     a file has where nobody named one, so that it says nothing against what the text shows.
     """
     texts = [cue.text for cue in cues]

@@ -130,7 +130,7 @@ class Cuts:
         return offsets[own], times
 
     def at(self, clips: Integers, rows: Integers | slice = slice(None)) -> NDArray[np.float64]:
-        """(n, M) seconds of the cuts at which clips (n, M) begin; behind the end as of the last clip.
+        """(n, M) seconds of the cuts at which clips (n, M) begin; behind the end those of the last clip.
 
         ``rows`` are the moments (M,) in whose videos they lie; by default all N.
         """

@@ -1,4 +1,4 @@
-"""What is seen of a video: stills and strips, playback by byte ranges, clips."""
+"""Pictures of a video: stills and strips, playback by byte ranges, clips."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class RootInfo(ResponseModel):
     videos: int = Field(description="Number of videos in it.", examples=[24])
     away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
     watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
-    patterns: list[str] = Field(description="What is left out of it.", examples=[["*/proxies/*"]])
+    patterns: list[str] = Field(description="Patterns of files to leave out.", examples=[["*/proxies/*"]])
 
 
 class RootList(ResponseModel):
@@ -66,7 +66,7 @@ class Side(ResponseModel):
 
 
 class NearCopiesOf(ResponseModel):
-    """Two videos that show the same: encoded otherwise, or one a part of the other."""
+    """Two videos that show the same: in two encodings, or one a part of the other."""
 
     kind: Literal["same", "part"] = Field(
         description="same: nearly all of both; part: a stretch.", examples=["same"]

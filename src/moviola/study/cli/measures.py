@@ -121,7 +121,7 @@ def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None
 
 
 def _note_ranks(run: Path, format: str | None) -> None:
-    """Print that a run was ranked by its scores though its ranks say otherwise."""
+    """Print that a run was ranked by its scores though its ranks differ."""
     from moviola.study import measures as m
 
     if format is None and m.ranks_disagree(run):

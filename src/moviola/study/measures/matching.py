@@ -59,8 +59,8 @@ def match(pairs: Pairs, rank: Integers, truths: int, *, overlap: float, strict: 
     As in TVR-Ranking (section 4): in order of rank, each prediction takes the still free judged moment of its
     video with the highest IoU, if that reaches the threshold; equal IoU goes to the one that stands first.
     A prediction whose best free moment stays below takes nothing, so pairs below may be dropped beforehand.
-    What is left is decided rank by rank, for all queries at once: two predictions of one rank belong to two
-    queries and cannot want the same moment.
+    The other pairs are decided rank by rank, for all queries at once: two predictions of one rank belong to
+    two queries and cannot want the same moment.
 
     Args:
         pairs: overlapping pairs by rank, then prediction, falling IoU and order of the judged moments.

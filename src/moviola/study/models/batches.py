@@ -58,7 +58,7 @@ class Batch(Tensors):
     Attributes:
         query, query_mask: (B, Lq, dq) float32, features of the query's tokens, zero where padded, and (B, Lq)
             float32, 1 for a token.
-        visual, mask: (U, L, dv) and (U, L) likewise, of clips.
+        visual, mask: (U, L, dv) and (U, L) float32, of clips; the mask is 1 for a clip.
         subtitles: (U, L, ds) float32, features of what is said in each clip; None without that stream.
     """
 

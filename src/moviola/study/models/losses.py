@@ -93,7 +93,7 @@ def in_batch_ranking_loss(
         scores: (B, B) float32, query i (row) with the video of pair j (column); the diagonal holds the pairs.
         positives: (B, B) bool; marked entries, and the diagonal in any case, are no negatives.
         margin: by how much a positive has to win.
-        pool, generator: as of :func:`draw_ranks`.
+        pool, generator: see :func:`draw_ranks`.
         ranks: instead of drawing, the ranks of the negative videos and of the negative queries, (B,) int64.
         pairwise: a key of :data:`PAIRWISE_LOSSES`.
 

@@ -131,7 +131,7 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
     The file holds a state dict, or a dict that holds one (under ``model``, ``state_dict`` or the like), with
     or without the prefix that parallel training leaves. Sizes are read from the tensors' shapes. What shapes
     do not show (heads, decoding, padding) has the published value, so that published numbers come out; give
-    another value by name if the checkpoint was trained otherwise (CONQUER's general and disjoint similarity
+    another value by name if the checkpoint was trained with one (CONQUER's general and disjoint similarity
     look the same: ``similarity="disjoint"``).
 
     Nothing that the file says is executed: it is read as numbers and plain containers. Settings objects that

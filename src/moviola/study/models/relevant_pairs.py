@@ -101,7 +101,7 @@ def relevant_over_negative(
     Args:
         scores, relevance, confidence, negatives: see the module.
         margin: by how much.
-        pool, generator: of the negatives, as of :func:`~moviola.study.models.losses.draw_ranks`.
+        pool, generator: of the negatives, see :func:`~moviola.study.models.losses.draw_ranks`.
 
     Returns:
         Scalar, >= 0; a pair without any negative adds 0.

@@ -145,7 +145,7 @@ class ReLoCLNet(WindowModel, TwoStreams):
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Context:
-        """Encodes V videos or windows; arguments and errors as of :meth:`attended_streams`."""
+        """Encodes V videos or windows; arguments and errors as in :meth:`attended_streams`."""
         return self._encode(Windows(visual, mask, subtitles))[1]
 
     def _encode(self, clips: PairBatch | Windows) -> tuple[Context, Context]:

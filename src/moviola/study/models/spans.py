@@ -125,7 +125,7 @@ def window_spans(start: Tensor, end: Tensor, mask: Tensor, *, shortest: int, lon
     Args:
         start, end: (N, L) float32, logits, hugely negative where padded.
         mask: (N, L) float32, 1 for a clip; each window has one.
-        shortest, longest: as of :func:`span_band`.
+        shortest, longest: see :func:`span_band`.
 
     Returns:
         :class:`Spans` (N,); the score is log p(start) + log p(end), which does not underflow.

@@ -231,7 +231,7 @@ class SegmentRetriever(Towers):
         """The contrastive loss of a batch in both directions (Eq. 1); the total is the sum of the values.
 
         Args:
-            frames, mask: as of :meth:`encode_segments`.
+            frames, mask: see :meth:`encode_segments`.
             queries: (Q, d) float32, sentence features.
             relevance: (Q, S) bool or float, above 0 where the segment answers the query. The graded losses
                 read the value, the others only whether it is above 0.

@@ -161,7 +161,7 @@ class TwoStreams(nn.Module):
     ) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
         """Clips after the first block of their stream, and then after they attended to the other stream.
 
-        What is made of silent clips is not zero yet: :meth:`without_silence`.
+        Outputs of silent clips are not zero yet: :meth:`without_silence`.
 
         Args:
             visual: (V, L, visual_size) float32, zero where padded.

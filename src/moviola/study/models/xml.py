@@ -126,7 +126,7 @@ class XML(TwoStreams):
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> XMLContext:
-        """Encodes V videos; arguments and errors as of :meth:`attended_streams`."""
+        """Encodes V videos; arguments and errors as in :meth:`attended_streams`."""
         first, crossed, masks = self.attended_streams(visual, mask, subtitles)
         second = self.attend("encoder2", crossed, masks)
         retrieval = torch.stack(self.without_silence(first, masks), dim=1)

@@ -189,11 +189,11 @@ def answer(
 
     Args:
         model: its folder.
-        source, queries: features as of :meth:`moviola.study.training.experiment.Experiment.prepare`, and a
+        source, queries: features as in :meth:`moviola.study.training.experiment.Experiment.prepare`, and a
             TVR-Ranking pair file.
         task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
         videos: ids of those to search; None: all with features.
-        stage1, candidates: source of a refiner's or ``conquer``'s proposals, likewise.
+        stage1, candidates: source of a refiner's or ``conquer``'s proposals, as in ``prepare``, too.
         segments: number of segments that a stage 1 retrieves per query, >= 1; by default 200, in one video 5.
         suppress_above: IoU, in [0, 1], above which the worse of two refined moments of a video is dropped, as
             is one that contains the other; 1 keeps all, as the release of SPR does.

@@ -320,7 +320,7 @@ export async function keep(kind, name, value, version) {
   return (await request("api/kept", { method: "PUT", headers: JSON_TYPE, body, keepalive: body.length < OUTLIVES })).json();
 }
 
-/** Delete what is kept; with a version, only that one. What is gone already stays so.
+/** Delete an entry; with a version, only that one. Nothing happens to one that is gone already.
  * @param {KeptKind} kind @param {string} name @param {number} [version] */
 export async function unkeep(kind, name, version) {
   try {

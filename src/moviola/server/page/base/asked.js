@@ -56,7 +56,7 @@ export const wordsIn = (part) => (typeof part === "string" ? part : part?.terms?
  * @param {Search} search */
 export const textOf = ({ query }) => query.terms.find(isText)?.text ?? "";
 
-/** What is looked for beside these words: pictures, moments, other texts.
+/** Terms of the query beside these words: pictures, moments, other texts.
  * @param {Search} search @returns {Term[]} */
 export function examplesOf({ query }) {
   const words = query.terms.find(isText);

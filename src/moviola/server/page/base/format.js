@@ -54,7 +54,7 @@ export const number = (value, digits = 0) => value.toLocaleString(language, { mi
  * @param {number} share from 0 to 1 */
 export const share = (share) => share.toLocaleString(language, { style: "percent", maximumFractionDigits: 0 });
 
-/** @param {number} seconds as of a whole library. */
+/** @param {number} seconds for example of a whole library. */
 export function long(seconds) {
   if (seconds >= 2 * 3600) return t("{n} hours", { n: number(seconds / 3600, 1) });
   return seconds >= 120 ? t("{n} minutes", { n: number(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");

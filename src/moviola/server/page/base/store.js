@@ -1,4 +1,4 @@
-// What is on the page and what is remembered between visits; views draw what stands here.
+// State of the page, and settings that are remembered between visits; views draw it.
 
 import { NOTHING } from "./asked.js";
 
@@ -81,7 +81,7 @@ function read(name, initial) {
  * @typedef {"search" | "collection" | "library"} View
  */
 
-/** What is asked. */
+/** The present search. */
 export const currentSearch = new Observable(/** @type {Search} */ (NOTHING));
 
 export const view = new Observable(/** @type {View} */ ("search"));
@@ -101,7 +101,7 @@ export const libraryInfo = new Observable(/** @type {import("./api.js").LibraryI
 
 export const layout = remembered("moviola.layout", /** @type {Layout} */ ({ layout: "grid", perRow: 6 }));
 
-/** Ask otherwise: another query begins without marks, which are on the answer to one; where they are all of it, they stay.
+/** Change the search: another query begins without marks, which are on the answer to one; where they are all of it, they stay.
  * @param {Partial<import("./asked.js").Query>} part */
 export function changeQuery(part) {
   const search = currentSearch.value;

@@ -295,7 +295,7 @@ export async function rememberCollection(library) {
   });
 }
 
-/** Collections of this browser whose names the library has, too, are called otherwise: both can be shown.
+/** Collections of this browser whose names the library has, too, get other names: both can be shown.
  * @param {api.Kept[]} entries */
 function standBeside(entries) {
   const names = new Set(entries.map(({ name }) => name));

@@ -1,4 +1,4 @@
-// What is dropped on the page or pasted into it: pictures are searched with, videos are sent to the library.
+// Files dropped on the page or pasted into it: pictures are searched with, videos are sent to the library.
 
 import { byId } from "../base/dom.js";
 import { sendVideos } from "./library-view.js";

@@ -6,7 +6,7 @@ import { t } from "../base/language.js";
 
 const PAUSE = 1000; // ms
 
-/** What is called with each state of a job, by the job's name.
+/** A function to call with each state of a job, by the job's name.
  * @type {Map<string, {job: api.Job, draw: (now: api.Job) => void}>} */
 const followed = new Map();
 

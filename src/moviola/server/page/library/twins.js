@@ -41,7 +41,7 @@ function row({ sides }) {
   return one && other ? h("li", {}, half(one, other.video), half(other, one.video)) : null;
 }
 
-/** What is known, and how far a comparison is.
+/** Known copies, and how far a comparison is.
  * @param {Awaited<ReturnType<typeof api.nearCopies>>} known */
 function draw({ copies: pairs, comparing, error }) {
   if (JSON.stringify(pairs) !== drawn) {

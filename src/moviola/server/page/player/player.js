@@ -35,7 +35,7 @@ const failure = h("p", { class: "player-failure", role: "alert", hidden: true })
 const converting = h("p", { role: "status" });
 const howFar = h("span", { class: "muted" });
 const conversion = h("div", { class: "player-failure", hidden: true }, converting, howFar);
-/** What is shown on the full screen, with what is said there. */
+/** The part that is shown on the full screen, with its messages. */
 const screen = h("div", { class: "screen" }, video, failure, conversion);
 const heading = h("h2", { tabindex: "-1" });
 const place = h("span", { class: "muted" });
@@ -51,7 +51,7 @@ const timeline = new Timeline(seek, onTrim);
 /** Moments that come next, below the player on a phone. */
 const next = h("ol", { class: "next-moments", "aria-label": t("Next moments") });
 
-/** What is shown: the moment with its ends as they were moved.
+/** The moment that is shown, with its ends as they were moved.
  * @type {Playable | null} */
 let playing = null;
 /** Shots, cues, length of the video that is shown. */

@@ -192,7 +192,7 @@ export class Timeline {
   }
 }
 
-/** What is shown close by.
+/** The span that is shown enlarged.
  * @param {Span} span @param {number} duration @returns {Span} */
 function around(span, duration) {
   const room = Math.max((span.end - span.start) * AROUND, ROOM);

@@ -1,4 +1,4 @@
-// What is said and what is written in a video, and its chapters, apart, each following the playback.
+// Speech, text and chapters of a video, apart, each following the playback.
 
 import { fill, h, setState } from "../base/dom.js";
 import { clock, marked } from "../base/format.js";

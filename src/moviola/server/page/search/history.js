@@ -61,7 +61,7 @@ function leavePlayer() {
   history.back();
 }
 
-/** Where the player was left, by "back" or otherwise, what was marked in it has a place of its own. */
+/** Where the player was left, by "back" or in another way, what was marked in it has a place of its own. */
 function onPlace() {
   if (!leaving && !(opened.value && location.hash === below)) return read();
   leaving = true;
@@ -84,7 +84,7 @@ function onAsked() {
   settling = window.setTimeout(settle, SETTLED);
 }
 
-/** A search that is asked otherwise begins without weak moments: that alone makes no place.
+/** A changed search begins without weak moments: that alone makes no place.
  * @param {boolean} wanted @param {boolean} before */
 function onWeak(wanted, before) {
   if (wanted === before) return;

@@ -58,7 +58,7 @@ currentSearch.onChange(({ query }) => {
   made = [];
 });
 
-/** Mark a moment otherwise; the other marks stay.
+/** Change the marks of a moment; those of others stay.
  * @param {Marked} moment @param {Marks} marks those that it has from now on. */
 function put(moment, marks) {
   const others = (/** @type {Mark} */ mark) => [...currentSearch.value.query[mark].filter((other) => !isSame(other, moment)), ...marks[mark]];
@@ -80,7 +80,7 @@ export function undoMark() {
   if (last) undo(last);
 }
 
-/** What is marked, with what can be done about it.
+/** The marked moments, with what can be done about them.
  * @returns {HTMLElement[]} */
 export function markChips() {
   const { query } = currentSearch.value;

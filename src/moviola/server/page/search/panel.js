@@ -52,7 +52,7 @@ let isSetting = false;
  * @type {Map<string, (search: Search) => void>} */
 const unfinished = new Map();
 
-/** What is typed belongs to the search that it was typed at: not to one that took its place.
+/** Typed words belong to the search that they were typed at: not to one that took its place.
  * @param {Search} search @param {Search} before */
 function forgetUnfinished(search, before) {
   if (isSetting || (search.filter === before.filter && search !== NOTHING)) return;
@@ -60,7 +60,7 @@ function forgetUnfinished(search, before) {
   unfinished.clear();
 }
 
-/** What is chosen by number of videos.
+/** Values to choose from, by number of videos.
  * @type {import("./facets.js").Facet[]} */
 let facets = [];
 /** Counted once, until the library changes.

@@ -17,7 +17,7 @@ const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01];
 const CLOSEST = 40_000; // pixels of a degree
 const TAP = 6; // pixels that a finger may move
 
-/** A circle as the filter has it, 52.52,13.4,5km; null where it is written otherwise.
+/** A circle as the filter has it, 52.52,13.4,5km; null where the text has another form.
  * @param {string} text @returns {Circle | null} */
 export function circleOf(text) {
   const [, north, east, far = "1", unit] = /^([-+\d.]+), *([-+\d.]+)(?:, *([\d.]+) *(km|m)?)?$/.exec(text.trim()) ?? [];

@@ -32,7 +32,7 @@ const results = byId("results", HTMLDivElement);
 const status = byId("status", HTMLParagraphElement);
 const failure = byId("failure", HTMLDivElement);
 
-/** What is shown; null before there was a search. */
+/** The answer that is shown; null before there was a search. */
 export const answer = new Observable(/** @type {Answer | null} */ (null));
 
 let topK = PAGE;
@@ -212,7 +212,7 @@ function byStrength(found) {
   ];
 }
 
-/** What is to be known of the answer, in the words of the page.
+/** Notes on the answer, in the words of the page.
  * @param {Answer} found */
 function notesOf(found) {
   if (!found.notes.length) return null;
@@ -241,7 +241,7 @@ function noteText({ kind, about, others, remedy }) {
 function languageNote(tag, encoders, command) {
   const read = tag ? t("Read as {language}.", { language: languageName(tag) }) : t("Not read as English.");
   if (!encoders.length) return read;
-  const what = t("What is seen or meant may be missed, since {encoders} cannot read it.", { encoders: encoders.join(", ") });
+  const what = t("Matches by picture or meaning may be missed, since {encoders} cannot read it.", { encoders: encoders.join(", ") });
   return `${read} ${what} ${t("For many languages: {command}", { command })}`;
 }
 

@@ -1,4 +1,4 @@
-// What is offered while a query is typed: taught names after "@", else videos and tags that are called so.
+// Suggestions while a query is typed: taught names after "@", else videos and tags that are called so.
 
 import * as api from "../base/api.js";
 import { textOf } from "../base/asked.js";

@@ -1,4 +1,4 @@
-// What stands where the results will be, before the first search.
+// The text in place of results before the first search.
 
 import * as api from "../base/api.js";
 import { isEmpty, parametersOf, searchOf } from "../base/asked.js";

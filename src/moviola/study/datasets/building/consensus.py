@@ -1,6 +1,6 @@
 """Agreed relevance from ratings, and agreement of raters (TVR-Ranking, section 3.2 and appendix B).
 
-The rule: two raters who differ by at most 1 agree. Otherwise two more rate; of the four one highest and one
+The rule: two raters who differ by at most 1 agree. If not, two more rate; of the four one highest and one
 lowest are dropped, and the remaining two agree if they differ by at most 1; else the pair is discarded. The
 agreed level is the mean of the agreeing two, rounded up.
 """

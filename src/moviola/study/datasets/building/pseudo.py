@@ -36,7 +36,7 @@ def pseudo_training_set(
         moments: the pool; captions that are imprecise already.
         embeddings: (m, d) float32 sentence embeddings of the captions, L2-normalised.
         top: N of the paper (1, 20, 40 or any other), >= 1.
-        queries: q texts and their embeddings (q, d), likewise; by default the captions themselves.
+        queries: q texts and their embeddings (q, d) float32, L2-normalised; by default the captions.
 
     Returns:
         entries in TVR-Ranking's pair-file form.

@@ -128,7 +128,7 @@ def relevant_pairs(
 
     Args:
         sentences: (n, d) float32 embeddings of whole captions, L2-normalised.
-        parts: (t, d) float32 embeddings of the texts that Phi compares, likewise.
+        parts: (t, d) float32 embeddings of the texts that Phi compares, L2-normalised.
         offsets: (n + 1,) int64, see :func:`parts_of`; every caption has at least one text.
         theta: threshold in (0, 1].
 

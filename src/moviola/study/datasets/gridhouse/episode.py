@@ -200,7 +200,7 @@ class _Story:
 
     def event(self, action: Action, kind: Kind, second: Thing | None) -> None:
         """The thing itself: a beat that a sentence is about, the hold after it, and the moment."""
-        # What is opened on the way with something in hand is the door, not what is in hand.
+        # With something in hand, the thing that is opened on the way is the door.
         thing = self.house.carrying if kind == "drop" else self.house.grid.get(*self.house.facing)
         slots = Slots(
             robot=self.house.agent_colour,
@@ -281,7 +281,7 @@ def _open(thing: Any) -> bool:
     return isinstance(thing, Door) and thing.is_open
 
 
-# What is done, how often, with something in hand and without; to what, and by which beat.
+# Actions, as often as they are to happen, with something in hand and without; on what, and by which beat.
 _WITH_A_THING: tuple[Action, ...] = ("put", "put", "drop")
 _WITHOUT: tuple[Action, ...] = (
     "go to", "go to", "pick up", "pick up", "pick up", "open", "open", "close", "close",

@@ -160,7 +160,7 @@ def make_videos(
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes that start meanwhile take one thread, unless set otherwise; this one keeps its own number."""
+    """Processes that start meanwhile take one thread, unless a number is set; this one keeps its own."""
     name = "OMP_NUM_THREADS"
     given = name in os.environ
     os.environ.setdefault(name, "1")

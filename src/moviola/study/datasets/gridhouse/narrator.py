@@ -1,4 +1,4 @@
-"""What is said in films, as subtitles: a narrator, of things that the pictures do not show, and robots.
+"""Speech of films, as subtitles: a narrator, of things that the pictures do not show, and robots.
 
 By the narrator there are queries that only words can answer ("t" in TVR's terms), that only pictures can
 ("v"), and that need both ("vt"). Robots speak in edited films only, of what they are about to do or of

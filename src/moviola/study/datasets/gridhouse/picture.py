@@ -54,7 +54,7 @@ class Camera:
         return np.asarray(self._picture(time, (round(left), round(top)), (self.size, self.size)))
 
     def view(self, time: float, box: Box, size: tuple[int, int]) -> Image.Image:
-        """What lies in a box of the house (it may reach outside) at a time in seconds, at any size.
+        """The view of a box of the house (it may reach outside) at a time in seconds, at any size.
 
         ``size`` is the width and height of the picture in pixels.
         """
@@ -120,7 +120,7 @@ class Camera:
         return round((x + _MARGIN) * self.cell), round((y + _MARGIN) * self.cell)
 
     def _draw_things(self, paste: Paste, beat: Beat, share: float) -> None:
-        """What stands about, and in front of it robots that are not at work."""
+        """Draw the things in the rooms, and in front of them robots that are not at work."""
         things = sorted((p for p in beat.placed if p.type != "robot"), key=lambda p: p.cell[1])
         for placed in (*things, *(p for p in beat.placed if p.type == "robot")):
             if beat.kind == "pickup" and placed.cell == beat.target:

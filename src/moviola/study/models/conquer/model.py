@@ -190,7 +190,7 @@ class Conquer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
 
-        Args and errors as of :meth:`rank`. Returns rows of ``context`` (Q, K <= ``keep``) int64, best first,
+        Args and errors as in :meth:`rank`. Returns rows of ``context`` (Q, K <= ``keep``) int64, best first,
         -1 where a query has no more candidates, and their scores (Q, K) float32.
         """
         parts = []

@@ -86,7 +86,7 @@ class PremRecipe(CandidateRecipe):
 
 
 class PremApartRecipe(PremRecipe):
-    """Likewise for each stream; types are drawn evenly, since few queries may be about what is said."""
+    """PREM for each stream apart; types are drawn evenly, since few queries may be about speech."""
 
     architecture = "prem-apart"
     optional_streams = frozenset()

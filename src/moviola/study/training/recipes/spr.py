@@ -40,7 +40,7 @@ class SprStage1Recipe(SegmentRecipe):
     )  # fmt: skip
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The size of the features; errors as of :meth:`Sizes.of_one_space`."""
+        """The size of the features; errors as in :meth:`Sizes.of_one_space`."""
         return {"hidden_size": sizes.of_one_space(self.architecture)}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
@@ -85,7 +85,7 @@ class SprClipRecipe(WindowRecipe):
     architecture = "spr-clip"
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The size of the features (errors as of :meth:`Sizes.of_one_space`), and the length of a clip."""
+        """The size of the features (errors as in :meth:`Sizes.of_one_space`), and the length of a clip."""
         return {"hidden_size": sizes.of_one_space(self.architecture), "clip_seconds": sizes.clip_seconds}
 
     def start_from(self, model: Any, stage1: SegmentRetriever) -> None:

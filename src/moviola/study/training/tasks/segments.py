@@ -119,7 +119,7 @@ class SegmentGrid:
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
     """Weighted recall of the answers' segments among the k best; mean over queries, NaN without an answer.
 
-    ``best`` is (Q, K) segments, best first, ``shares`` (Q, S) as of :meth:`SegmentGrid.shares`; queries
+    ``best`` is (Q, K) segments, best first, ``shares`` (Q, S) as in :meth:`SegmentGrid.shares`; queries
     without an answer do not count.
     """
     recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])

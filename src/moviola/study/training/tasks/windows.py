@@ -84,7 +84,7 @@ class Examples:
         """Of each pair the proposals that hold its moment; of each query those that touch no answer.
 
         Moments that the pseudo training set names as alike the query beyond the N that are learned from are
-        answers too: otherwise many a "negative" would be one.
+        answers too: many a "negative" would be one.
         """
         holding: list[Integers] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
         free: list[Integers] = []

@@ -23,7 +23,7 @@ const API = "api/judging";
 /** The rater's name; empty before sign-in. */
 export const rater = remembered("moviola.rater", "");
 
-/** What is judged; null before that is known. */
+/** The task to judge; null before that is known. */
 export const info = new Observable(/** @type {Info | null} */ (null));
 
 /** @returns {Promise<Info>} */
