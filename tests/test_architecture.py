@@ -2,7 +2,7 @@
 
 Who may import whom and where a heavy library may be imported, imports inside functions included; no cycle;
 no module of more than 500 lines without a reason; no public name without a docstring of its own; no path of
-somebody's machine.
+one machine.
 """
 
 from __future__ import annotations
@@ -408,5 +408,5 @@ def test_places_are_recognised(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["example.org/{}/page", "~/{}/films", "src/{}/main", "/tmp/films"])
-def test_what_is_no_place_is_left_alone(text: str) -> None:
+def test_a_text_that_is_no_place_is_left_alone(text: str) -> None:
     assert not any(ABSOLUTE.search(text.format(root)) for root in ("home", "work", "Users"))

@@ -35,7 +35,7 @@ def test_where_a_gpu_may_be_torch_is_asked(
     assert devices.available_device("cpu") == "cpu"
 
 
-def test_what_is_no_device_and_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_and_missing_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     wrong = ("tpu", "", "cpu:0", "mps:0", "auto:0", "cuda:", "cuda:one", "cuda:0:1")
     for name, reason in (

@@ -72,7 +72,7 @@ def test_one_variable_bounds_all_pools() -> None:
     found = asked(LIBRARIES, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="ACTIVE")
     assert found["cores"] == found["torch"] == found["faiss after"] == 1
     assert found["blas"] == [1]
-    assert found["OMP_WAIT_POLICY"] == "ACTIVE"  # what somebody has set stays
+    assert found["OMP_WAIT_POLICY"] == "ACTIVE"  # what the user has set stays
 
 
 def test_the_reader_of_texts_takes_half_of_the_cores_and_holds_none() -> None:

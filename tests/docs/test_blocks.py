@@ -34,7 +34,7 @@ TURNS = {
 
 
 def shell(example: Example) -> None:
-    """Run a block as somebody types it; the first command that fails ends it."""
+    """Run a block as a reader types it; the first command that fails ends it."""
     scripts = str(Path(sys.executable).parent)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", str(example.parsed)],

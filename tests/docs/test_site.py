@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# What a browser fetches by itself, unlike the address of a link that somebody may follow.
+# Addresses that a browser fetches by itself, unlike that of a link, which a reader may follow.
 FETCHED = re.compile(
     r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)"""
 )
@@ -35,9 +35,9 @@ def test_no_page_asks_another_host(site: Path) -> None:
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     styles = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.css")}
     assert pages and styles
-    asked = [url for text in pages.values() for url in FETCHED.findall(text)]
-    asked += [url for text in (pages | styles).values() for url in FROM_STYLES.findall(text)]
-    assert not asked
+    fetched = [url for text in pages.values() for url in FETCHED.findall(text)]
+    fetched += [url for text in (pages | styles).values() for url in FROM_STYLES.findall(text)]
+    assert not fetched
 
 
 @pytest.mark.slow

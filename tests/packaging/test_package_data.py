@@ -1,4 +1,4 @@
-"""What is installed is what lies in the package: nobody misses a file in a checkout."""
+"""The wheel has every file of the package: nobody misses a file in a checkout."""
 
 from __future__ import annotations
 

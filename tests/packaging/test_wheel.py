@@ -202,11 +202,11 @@ def test_it_is_served_with_its_page(ran: Ran, library: Path) -> None:
         assert scripts
         for script in scripts:
             assert urlopen(f"{url}/{script.lstrip('/')}", timeout=60).status == 200
-        asked = Request(
+        request = Request(
             f"{url}/api/search", data=json.dumps({"query": "a film"}).encode(),
             headers={"Content-Type": "application/json"},
         )  # fmt: skip
-        assert "moments" in json.load(urlopen(asked, timeout=60))
+        assert "moments" in json.load(urlopen(request, timeout=60))
     finally:
         server.terminate()
         server.wait(timeout=60)

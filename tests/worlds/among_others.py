@@ -30,7 +30,7 @@ def require_the_same_alone(load: Any) -> None:
     """Features of texts and of their tokens are equal to the bit in all batches.
 
     Args:
-        load: opens the encoder: one that was asked before may still have its answers.
+        load: opens the encoder: one that was used before may still have its answers.
     """
     encoder = load()
     texts = {text: encoder.encode_text([text])[0] for text in TEXTS}

@@ -19,7 +19,7 @@ class DresServer:
         outcome: status and body of the answer to a submission.
         submitted: evaluation and body of each submission.
         sessions: those that are valid.
-        addresses: what was asked for.
+        addresses: those that were requested.
     """
 
     user, password = "team", "secret"

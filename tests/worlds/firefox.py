@@ -47,7 +47,7 @@ class Firefox:
         self._reading.start()
         self._socket = socket.create_connection(("127.0.0.1", port), _PATIENCE)
         self._answers = self._socket.makefile("rb")
-        self._asked = 0
+        self._sent = 0
         self._read()  # it says who it is
         self._ask("WebDriver:NewSession", capabilities={})
         self._ask("WebDriver:SetTimeouts", script=1000 * _PATIENCE)
@@ -108,8 +108,8 @@ class Firefox:
         return str(identity)
 
     def _ask(self, command: str, **parameters: Any) -> Any:
-        self._asked += 1
-        message = json.dumps([0, self._asked, command, parameters])
+        self._sent += 1
+        message = json.dumps([0, self._sent, command, parameters])
         self._socket.sendall(f"{len(message.encode())}:{message}".encode())
         _, _, error, result = self._read()
         if error:

@@ -40,7 +40,7 @@ class RunningMilvus:
 
         self._folder, self._process = folder, None
         config = milvus.MilvusServerConfig(data_dir=str(folder))
-        # Its own etcd would take ports 2379 and 2380, whoever else has them.
+        # Its own etcd would take ports 2379 and 2380, even where others have them.
         marker, etcd = "etcd:\n", folder / "etcd.yaml"
         assert marker in config.template_text
         config.template_text = config.template_text.replace(
@@ -59,7 +59,7 @@ class RunningMilvus:
         milvus._initialize_data_files(str(folder))
 
     def address(self, collection: str, options: str = "") -> str:
-        """What a library is told."""
+        """The address for a library."""
         return f"milvus://127.0.0.1:{self.port}/{collection}{options}"
 
     def start(self) -> None:

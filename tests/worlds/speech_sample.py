@@ -15,7 +15,7 @@ RATE = 16_000
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is said from and to which second."""
+    """A sentence, with the seconds of its speech."""
 
     start: float
     end: float

@@ -15,7 +15,7 @@ from moviola.features import Computed, convert
 
 EVENTS = ("opens a door", "takes a key", "drops a ball", "goes to the box", "waits", "turns around")
 MANY_EVENTS = (*EVENTS, "closes a door", "drops a key", "picks up a ball", "opens the box")
-"""So many that a query has answers in some of the videos only."""
+"""Enough that a query has answers in some of the videos only."""
 DIM, SUBTITLE_DIM = 16, 6
 
 Arrays = dict[str, NDArray[np.float32]]
@@ -29,7 +29,7 @@ class ToyWorld:
         events: what happens; query number n is about event n and, if n is even, less about the next one too.
         vectors: (E, DIM) float32, an event's.
         visual: by video, (clips, DIM) float32, the vectors of its events with noise.
-        subtitles: by video, (clips, SUBTITLE_DIM) float32, likewise.
+        subtitles: by video, (clips, SUBTITLE_DIM) float32, the same in the space of lines.
         tokens: by the text of a query, (tokens, DIM) float32, of which the last is its event's vector.
         moments: video, start and end in seconds, event.
     """

@@ -12,7 +12,7 @@ from moviola.files.toml import read_toml, write_toml
 from moviola.library import Catalogue, Settings
 from moviola.library.disk.settings import DIGEST, digest_of
 
-__all__ = ["as_of_format", "of_later_format", "resealed"]
+__all__ = ["in_format", "of_later_format", "resealed"]
 
 
 def resealed(folder: Path, **changes: Any) -> None:
@@ -23,8 +23,8 @@ def resealed(folder: Path, **changes: Any) -> None:
         catalogue.note_settings(settings)
 
 
-def as_of_format(folder: Path, version: int, **changes: Any) -> None:
-    """As of a format before 4: without a digest, and without a copy in the catalogue; None: not there."""
+def in_format(folder: Path, version: int, **changes: Any) -> None:
+    """Settings as in a format before 4: without a digest and a copy in the catalogue; None: not there."""
     values = {**read_toml(folder / "moviola.toml"), "format_version": version, **changes}
     del values["digest"]
     write_toml(folder / "moviola.toml", {name: value for name, value in values.items() if value is not None})

@@ -1,4 +1,4 @@
-"""What is asked beside a query, or before it, changes no bit of its answer: in searches of many, files of
+"""Queries beside or before a query change no bit of its answer: in searches of many, files of
 queries, over HTTP and for agents.
 """
 
@@ -112,7 +112,7 @@ def test_files_of_queries(
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Any, ...]]]:
-    """What the library answered to each text, before scores are rounded for whoever asked."""
+    """The library's answer to each text, before scores are rounded for the caller."""
     answers: dict[str, list[tuple[Any, ...]]] = {}
     own = Library.search
 

@@ -157,7 +157,7 @@ def test_no_score_seems_to_reach_a_band_that_it_is_not_in(
     assert [row["score"] for row in moviola("search", "a", "-l", library, "--json").rows] == [0.4999, 0.1999]
 
 
-def test_bands_are_told_apart_and_what_is_not_shown_is_said(
+def test_bands_are_separate_and_hidden_moments_are_counted(
     moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line below the strong ones; an answer without any is uncertain, one of weak ones alone is none."""
@@ -212,7 +212,7 @@ def test_the_least_score_may_be_a_band(moviola: Run, library: Path) -> None:
     assert wrong.code == 1 and said in wrong.err
 
 
-def test_what_is_read_otherwise_than_written_is_said(moviola: Run, library: Path) -> None:
+def test_a_query_that_is_read_differently_is_noted(moviola: Run, library: Path) -> None:
     said = moviola("search", "a street without rain", "-l", library).err
     assert "read as “a street” without “rain”; in quotation marks" in said
     assert "read as" not in moviola("search", '"a street without rain"', "-l", library).err
@@ -263,7 +263,7 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("unsure")
 def test_an_export_of_no_moment_is_said(moviola: Run, library: Path, tmp_path: Path) -> None:
-    """A file that was asked for and is not there has a reason; with --weak there is one."""
+    """A file that is named and not there has a reason; with --weak there is one."""
     out = tmp_path / "m.csv"
     answer = moviola("search", "umbrella", "-l", library, "--export", out)
     assert not out.exists()
@@ -329,9 +329,11 @@ def test_open_starts_a_player(
     started: list[list[str]] = []
     monkeypatch.setattr(subprocess, "Popen", lambda words, **_: started.append(words))
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
-    told = json.loads(moviola("open", 2, "-l", library, "--player", "mpv", "--json").out)
+    printed = json.loads(moviola("open", 2, "-l", library, "--player", "mpv", "--json").out)
     assert (
-        started == [["/bin/mpv", f"--start={found['start']:.3f}", "--", found["path"]]] == [told["command"]]
+        started
+        == [["/bin/mpv", f"--start={found['start']:.3f}", "--", found["path"]]]
+        == [printed["command"]]
     )
     monkeypatch.setenv("MOVIOLA_PLAYER", "see {path}")
     assert "in see" in moviola("open", 2, "-l", library).out
@@ -349,8 +351,8 @@ def test_open_without_a_player_is_one_line(
 
 def test_cut_writes_the_clip(moviola: Run, library: Path, found: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "clip.mp4"
-    told = json.loads(moviola("cut", 2, "-o", out, "-l", library, "--json").out)
-    assert (told["out"], told["path"]) == (str(out), found["path"])
+    printed = json.loads(moviola("cut", 2, "-o", out, "-l", library, "--json").out)
+    assert (printed["out"], printed["path"]) == (str(out), found["path"])
     assert probe(out).duration == pytest.approx(found["end"] - found["start"], abs=0.3)
 
 

@@ -34,8 +34,12 @@ def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Momen
     text = out.read_text()
     assert text.startswith("TITLE: doors\nFCM: NON-DROP FRAME\n")
     assert text.count("* FROM CLIP NAME:") == 4
-    told = json.loads(moviola("export", tmp_path / "m.json", "-l", library, "--json").out)
-    assert (told["format"], told["moments"], told["files"]) == ("json", 4, [str(tmp_path / "m.json")])
+    printed = json.loads(moviola("export", tmp_path / "m.json", "-l", library, "--json").out)
+    assert (printed["format"], printed["moments"], printed["files"]) == (
+        "json",
+        4,
+        [str(tmp_path / "m.json")],
+    )
     chosen, paths = read_moments(tmp_path / "m.json")
     assert [s.moment.start for s in chosen] == [moment.start for moment in found]
     assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
@@ -128,8 +132,8 @@ def test_options_reach_the_format(moviola: Run, library: Path, found: list[Momen
     assert (info.width, info.height) == (64, 48)
     assert info.duration == pytest.approx(2 + found[0].span.duration, abs=0.5)
     words = ["--ranks", "1", "--mode", "key-frames"]
-    told = json.loads(moviola("export", tmp_path / "clips", "-l", library, *words, "--json").out)
-    assert told["format"] == "clips" and Path(told["files"][0]).is_file()
+    printed = json.loads(moviola("export", tmp_path / "clips", "-l", library, *words, "--json").out)
+    assert printed["format"] == "clips" and Path(printed["files"][0]).is_file()
 
 
 def test_a_table_that_was_edited(moviola: Run, library: Path, films: Path, tmp_path: Path) -> None:
@@ -153,7 +157,7 @@ def test_the_table_that_is_read_is_not_written_over(moviola: Run, library: Path,
 
 
 @pytest.mark.usefixtures("found")
-def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) -> None:
+def test_refused_files_are_reported(moviola: Run, library: Path, tmp_path: Path) -> None:
     table = tmp_path / "m.csv"
     table.write_text("video_id,start,end\nstreet,1,2\nstreet,3,4\n")
     taken = tmp_path / "clips" / "002_street_3.0-4.0.mp4"

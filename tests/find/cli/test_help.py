@@ -19,9 +19,7 @@ from moviola.plugins import plugins
 
 app = all_commands()
 
-UNPLAIN = re.compile(
-    r"\b(so many|told|tells?|whoever|somebody|on wish|by itself|shall|set otherwise)\b", re.IGNORECASE
-)
+UNPLAIN = re.compile(r"\b(by itself|shall)\b", re.IGNORECASE)
 """Words that hide what an option does."""
 
 

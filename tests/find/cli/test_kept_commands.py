@@ -20,8 +20,8 @@ Run = Callable[..., Any]
 
 def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_path: Path) -> None:
     on = ("-l", library)
-    asked = ("search", "the umbrella is gone", "--video-length", "1..", "--without", "snow", "-k", 2)
-    saved = moviola(*asked, "--save", "umbrellas", *on)
+    command = ("search", "the umbrella is gone", "--video-length", "1..", "--without", "snow", "-k", 2)
+    saved = moviola(*command, "--save", "umbrellas", *on)
     assert saved.code == 0 and "search umbrellas: saved, version 1" in saved.err
     assert "harbour" in moviola("kept", "run", "umbrellas", *on).out
     assert moviola("kept", "run", "umbrellas", *on, "--json").rows[0]["video_id"] == "harbour"
@@ -95,8 +95,8 @@ def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -
 def test_the_answer_of_a_saved_search_is_the_last_answer(moviola: Run, library: Path) -> None:
     on = ("-l", library)
     moviola("search", "a street at night", "--weak", *on)
-    asked = ("search", "the umbrella is gone", "--by", "subtitles", "--video-length", "1..", "-k", 3)
-    moviola(*asked, "--save", "gone", *on)
+    command = ("search", "the umbrella is gone", "--by", "subtitles", "--video-length", "1..", "-k", 3)
+    moviola(*command, "--save", "gone", *on)
     moviola("search", "another", *on)
     shown = moviola("kept", "run", "gone", "-k", "1", *on, "--json").rows
     kept = kept_answer(library)
@@ -110,8 +110,8 @@ def test_a_picture_is_saved_with_its_search(moviola: Run, library: Path, films: 
     on, out, other = ("-l", library), tmp_path / "kept.jsonl", tmp_path / "other"
     picture = tmp_path / "x.png"
     Image.fromarray(frame_at(films / "street.mp4", 5.0, 96)).save(picture)
-    asked = ("search", "a street", "--picture", picture, "--like", "harbour@1", "--weight", 2, "--weak")
-    first = moviola(*asked, "--save", "alike", "--json", *on)
+    command = ("search", "a street", "--picture", picture, "--like", "harbour@1", "--weight", 2, "--weak")
+    first = moviola(*command, "--save", "alike", "--json", *on)
     size = picture.stat().st_size
     picture.unlink()
     assert f"1 picture of {size / 1000:,.1f} kB" in moviola("kept", "list", "--kind", "search", *on).out

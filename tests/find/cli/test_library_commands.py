@@ -25,7 +25,7 @@ from moviola.study.measures import read_run
 Run = Callable[..., Any]
 
 
-def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, tmp_path: Path) -> None:
+def test_index_reports_what_it_did_and_what_it_refused(moviola: Run, films: Path, tmp_path: Path) -> None:
     words = ("index", films, "--library", tmp_path / "lib", "--encoder", "demo", "--sentence-encoder", "none")
     first = moviola(*words)
     assert first.code == 3
@@ -37,7 +37,7 @@ def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, 
     assert again.code == 3
 
 
-def test_what_a_file_holds_is_told(moviola: Run, tmp_path: Path) -> None:
+def test_parts_of_a_file_are_listed(moviola: Run, tmp_path: Path) -> None:
     """`index` counts what is not used and names stray subtitles, `show` has a line for each part."""
     folder, library = tmp_path / "films", tmp_path / "lib"
     words = Words([(0.5, 1.0, "a walrus hums")], "subrip", {"language": "eng"})
@@ -117,7 +117,7 @@ def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     assert words == "The umbrella is gone." and "–" in times and 0 < float(score) <= 1
 
 
-def test_files_of_one_name_are_told_apart(moviola: Run, films: Path, tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished(moviola: Run, films: Path, tmp_path: Path) -> None:
     for number, folder in enumerate(("one", "two")):
         (tmp_path / folder).mkdir()
         film_like(films / "harbour.mp4", tmp_path / folder / "x.mp4", number)
@@ -347,10 +347,10 @@ def test_a_damaged_library_is_one_line(moviola: Run, library: Path, tmp_path: Pa
     (lib / "catalogue.sqlite").write_bytes(b"")
     words = {"search": ["x"], "show": ["harbour"], "remove": ["harbour"]}.get(command, [])
     answer = moviola(command, *words, "-l", lib)
-    told = answer.out if command == "doctor" else answer.err
+    output = answer.out if command == "doctor" else answer.err
     assert answer.code == (3 if command == "doctor" else 1)
     # A table may break a long path anywhere.
-    assert "catalogue.sqlite:damagedcatalogue" in "".join(told.split())
+    assert "catalogue.sqlite:damagedcatalogue" in "".join(output.split())
 
 
 def test_list_and_show(moviola: Run, library: Path) -> None:
@@ -376,7 +376,7 @@ def test_unknown_names_get_one_line_and_code_1(moviola: Run, library: Path, tmp_
     assert "no library there" in moviola("search", "x", "-l", tmp_path / "none").err
 
 
-def test_a_healthy_machine_is_told_in_a_table(moviola: Run, library: Path) -> None:
+def test_a_healthy_machine_is_shown_in_a_table(moviola: Run, library: Path) -> None:
     lines = moviola("doctor", "-l", library).out.splitlines()
     assert lines[0].split()[:2] == ["ok", "moviola"]
 
@@ -400,8 +400,11 @@ def test_remove_verify_and_repair(moviola: Run, films: Path, tmp_path: Path) -> 
     sound = moviola("verify", "-l", lib)
     assert (sound.code, sound.out, sound.err.strip()) == (0, "", f"{lib}: sound")
     assert moviola("remove", "street", "-l", lib).code == 0
-    asked = moviola("compact", "-l", lib)
-    assert asked.code == 1 and "1 removed video could not be restored afterwards (street)" in asked.err
+    unconfirmed = moviola("compact", "-l", lib)
+    assert (
+        unconfirmed.code == 1
+        and "1 removed video could not be restored afterwards (street)" in unconfirmed.err
+    )
     assert "freed" in moviola("compact", "--yes", "-l", lib).out
     (shard,) = (lib / "features").glob("frames-*.f16")
     shard.write_bytes(b"\0" * shard.stat().st_size)
@@ -454,7 +457,7 @@ def test_info_says_by_which_features_pictures_are_compared(
         before.setattr("moviola.encoders.picture_dim", lambda _: 0)
         moviola(*words, "-l", tmp_path / "old")
     assert "index the videos into a new one" in moviola("library", "info", "-l", tmp_path / "old").out
-    # Where the encoder is not on the machine, what is stored can still be told.
+    # Where the encoder is not on the machine, stored details can still be printed.
     monkeypatch.setattr("moviola.encoders.load_encoder", _missing)
     assert "likeness  by the features that texts" in moviola("library", "info", "-l", tmp_path / "old").out
 

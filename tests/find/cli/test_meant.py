@@ -25,7 +25,7 @@ MEANT = {
 
 
 @pytest.mark.parametrize(("words", "meant"), MEANT.items())
-def test_what_is_no_command_leads_to_the_one_that_is_meant(words: str, meant: str) -> None:
+def test_an_unknown_command_leads_to_the_one_that_is_meant(words: str, meant: str) -> None:
     ran = CliRunner().invoke(app, words.split(), env={"COLUMNS": "200"})
     assert ran.exit_code == 2 and "No such command" in ran.output
     said = [part for part in ran.output.split("`")[1::2] if part != "moviola -h"]

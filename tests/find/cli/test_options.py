@@ -66,9 +66,7 @@ def test_every_library_is_named_alike(command: str) -> None:
         not in ("answer", "judge new", "judge export", "judge training")  # with a library or a task at hand
     ],
 )
-def test_what_is_written_beside_a_library_is_not_put_into_one(
-    command: str, moviola: Run, tmp_path: Path
-) -> None:
+def test_output_beside_a_library_is_not_put_into_one(command: str, moviola: Run, tmp_path: Path) -> None:
     (tmp_path / "moviola.toml").touch()
     answer = moviola(*command.split(), "--out", tmp_path / "models" / "xml")
     assert answer.code == 1 and "lies in the folder of the library" in answer.err.replace("\n", " ")

@@ -79,7 +79,7 @@ def test_copies_are_listed(moviola: Run, own: tuple[Path, Path]) -> None:
     assert listed.startswith("exact\tstreet\t") and str(films / "again.mp4") in listed
 
 
-def test_what_is_left_out_is_said(moviola: Run, own: tuple[Path, Path]) -> None:
+def test_files_left_out_are_reported(moviola: Run, own: tuple[Path, Path]) -> None:
     films, library = own
     (films / "@eaDir").mkdir()
     shutil.copy(films / "street.mp4", films / "@eaDir" / "x.mp4")

@@ -60,7 +60,7 @@ def test_tokens_and_the_evaluation_reach_the_server(
     assert "secret" not in repr(served[0])
 
 
-def test_what_is_read_in_watched_folders_reaches_the_server(
+def test_readings_of_watched_folders_reach_the_server(
     served: list[Options], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOVIOLA_OCR", "false")

@@ -245,7 +245,7 @@ def test_nothing_is_left_of_a_graph_that_was_not_finished(
 @pytest.mark.parametrize(
     "damage", [lambda whole: b"", lambda whole: b"no graph", lambda whole: whole[:99] + b"?" + whole[100:]]
 )
-def test_a_damaged_graph_is_named_and_made_anew(
+def test_a_damaged_graph_is_named_and_made_again(
     damage: Callable[[bytes], bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     compiled = Compiled(tmp_path, source())

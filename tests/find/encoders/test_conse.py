@@ -125,8 +125,8 @@ def test_a_part_of_a_real_picture_is_nearest_to_it(footage: Path) -> None:
         )
         frames.append(image)
         parts.append((image[rows][:, columns[::-1]] * 0.8).astype(np.uint8))
-    kept, asked = (encoder.encode_pictures(np.stack(images))[1] for images in (frames, parts))
-    assert (asked @ kept.T).argmax(1).tolist() == list(range(len(files)))
+    kept, queries = (encoder.encode_pictures(np.stack(images))[1] for images in (frames, parts))
+    assert (queries @ kept.T).argmax(1).tolist() == list(range(len(files)))
 
 
 def test_facts_hold_where_they_should() -> None:

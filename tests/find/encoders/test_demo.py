@@ -70,13 +70,13 @@ def test_transformers_loads_it_too(shown: tuple[list[GridMoment], NDArray[np.flo
     np.testing.assert_allclose(load_encoder("demo").encode_text(texts), wanted, atol=1e-4)
 
 
-def test_it_tells_robots_apart(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
+def test_it_distinguishes_robots(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
     moments, features = shown
     truth = [ROBOTS.index(str(m.slots.robot)) for m in moments]
     assert share_right(features, [f"{colour} robot" for colour in ROBOTS], truth) > 0.8
 
 
-def test_it_tells_things_apart(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
+def test_it_distinguishes_things(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
     """Chance is 1 in 4 for the kind of thing and 1 in 10 for its colour."""
     moments, features = shown
     kinds = [TYPES.index(str(m.slots.thing.type)) for m in moments]
@@ -92,7 +92,7 @@ def test_it_tells_things_apart(shown: tuple[list[GridMoment], NDArray[np.float32
     assert np.mean(right) > 0.4
 
 
-def test_it_tells_what_is_done(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
+def test_it_recognises_actions(shown: tuple[list[GridMoment], NDArray[np.float32]]) -> None:
     """Taking, leaving and doors, from one frame; chance is 1 in 3."""
     moments, features = shown
     group = {"pick up": 0, "put": 1, "drop": 1, "open": 2, "close": 2}

@@ -1,4 +1,4 @@
-"""What is on this machine, and fetching from a hub that stands in for the real one."""
+"""Models on this machine, and fetching from a hub that stands in for the real one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from moviola.errors import DataError, InvalidValue, MissingModel
 
 app = all_commands()
 
-NAME = "somebody/tiny-clip"
+NAME = "owner/tiny-clip"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -37,7 +37,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 def put_in_cache(cache: Path, source: Path, patterns: list[str]) -> Path:
     """Lay out files of a repository as huggingface_hub caches them."""
-    repository = cache / "models--somebody--tiny-clip"
+    repository = cache / "models--owner--tiny-clip"
     (repository / "refs").mkdir(parents=True, exist_ok=True)
     (repository / "refs" / "main").write_text(COMMIT)
     snapshot = repository / "snapshots" / COMMIT
@@ -198,7 +198,7 @@ def test_a_folder_of_no_model_in_the_cache_hides_no_other(
 ) -> None:
     put_in_cache(cache, make_clip(), ["*"])
     known = available_models()
-    shutil.copytree(cache / "models--somebody--tiny-clip", cache / folder)
+    shutil.copytree(cache / "models--owner--tiny-clip", cache / folder)
     assert available_models() == known
     assert NAME in [model.name for model in known]
 

@@ -91,7 +91,7 @@ def test_a_file_holds_pieces_and_tensors(tmp_path: Path) -> None:
     assert pieces[3:] == (0, 2, 1, 3)
 
 
-def test_what_is_not_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_or_foreign_file_is_refused(tmp_path: Path) -> None:
     """Cut short anywhere, one bit of it flipped, another digest, another format, none at all: an error that
     names the file and what to do, never numbers that are wrong.
     """

@@ -71,7 +71,7 @@ def test_nothing_is_read_where_nothing_is_written(text_reader: TextReader, size:
 @pytest.mark.parametrize(
     "wrong", [np.zeros((8, 8), np.uint8), np.zeros((8, 8, 4), np.uint8), np.zeros((8, 8, 3), np.float32)]
 )
-def test_what_is_no_picture_is_refused(text_reader: TextReader, wrong: NDArray[Any]) -> None:
+def test_a_file_without_a_picture_is_refused(text_reader: TextReader, wrong: NDArray[Any]) -> None:
     with pytest.raises(InvalidValue, match=r"give \(height, width, 3\) uint8"):
         text_reader.read(wrong)
 
@@ -96,7 +96,7 @@ def test_a_text_reader_says_what_it_is(text_reader: TextReader) -> None:
     assert text_reader.revision and text_reader.longest_side >= 640
 
 
-# ---- where somebody speaks -----------------------------------------------------------------------------
+# ---- parts with speech ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +231,7 @@ def test_a_whisper_model_keeps_the_language_that_it_is_sure_of(
 
 
 def segment(*times: tuple[float, float], **about: float) -> SimpleNamespace:
-    """A segment of faster-whisper whose words, so many letters "a" each, are said at these times."""
+    """A segment of faster-whisper with a word for each number, of that many letters "a", at these times."""
     words = [
         SimpleNamespace(start=start, end=end, word=f" {number * 'a'}")
         for number, (start, end) in enumerate(times, 1)
@@ -247,7 +247,7 @@ def test_words_of_whisper_end_with_their_stretch() -> None:
     assert [(word.start, word.end) for word in said.words] == [(10.0, 11.0), (39.0, 40.0)]
 
 
-def test_a_window_of_several_stretches_is_told_apart() -> None:
+def test_stretches_of_a_window_are_separated() -> None:
     """One segment may run over stretches minutes apart: joined, it would be one cue of minutes, and words of
     the second would have times in the silence.
     """
@@ -286,7 +286,7 @@ def test_the_offline_reader_notices_german() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "reader"), [(TINY_PACKAGE, OFFLINE_SPEECH), ("faster_whisper", "somebody/whisper")]
+    ("module", "reader"), [(TINY_PACKAGE, OFFLINE_SPEECH), ("faster_whisper", "owner/whisper")]
 )
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str, reader: str) -> None:
     there = importlib.util.find_spec
@@ -298,8 +298,8 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str
 def test_other_readers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"text reader 'seer': there is rapidocr, tesseract, .*a folder"):
         load_text_reader("seer")
-    with pytest.raises(MissingModel, match="moviola models pull somebody/whisper"):
-        load_speech_reader("somebody/whisper")
+    with pytest.raises(MissingModel, match="moviola models pull owner/whisper"):
+        load_speech_reader("owner/whisper")
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.bin").write_bytes(b"")
     with pytest.raises(InvalidValue, match="no Whisper model for CTranslate2"):
@@ -322,7 +322,7 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
 
 
 def test_another_file_of_the_package_is_refused(tmp_path: Path) -> None:
-    """A new release of a package by somebody unknown must not be read instead of what was measured."""
+    """A new release of a package by an unknown author must not be read instead of the measured one."""
     (tmp_path / "model.bin").write_bytes(b"another")
     pinned = {"model.bin": "0" * 64}
     with pytest.raises(DataError, match=r"model.bin: not the file that was measured .*; install there==1"):

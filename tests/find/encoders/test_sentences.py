@@ -144,7 +144,7 @@ def test_settings_of_any_architecture_are_read(make_bert: Callable[..., Path]) -
     np.testing.assert_array_equal(encoder.encode_text(["A RED BOX"]), encoder.encode_text(["a red"]))
 
 
-def test_an_architecture_that_names_its_width_otherwise(make_bert: Callable[..., Path]) -> None:
+def test_an_architecture_with_another_name_for_its_width(make_bert: Callable[..., Path]) -> None:
     """DistilBERT's ``config.json`` has no ``hidden_size``."""
     from transformers import AutoConfig, AutoModel
 

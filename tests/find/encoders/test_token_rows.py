@@ -17,7 +17,7 @@ from moviola.encoders.token_rows import SHARED_ROWS, TokenRows, rounded_up
 
 
 @given(st.integers(1, 30), st.lists(st.integers(0, 7), min_size=1, max_size=12))
-def test_what_is_packed_is_spread_again(longest: int, shorter: list[int]) -> None:
+def test_packed_rows_are_spread_again(longest: int, shorter: list[int]) -> None:
     """Short texts share blocks, others have their own."""
     block = rounded_up(longest)
     lengths = sorted(

@@ -20,7 +20,7 @@ FILM, SPAN = Path("/films/a b'c.mp4"), Span(12.5, 20)
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """What is on the path; nothing at first."""
+    """Programs on the path; none at first."""
     programs: set[str] = set()
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name in programs else None)
     return programs
@@ -77,7 +77,7 @@ def test_a_command_of_ones_own(installed: set[str]) -> None:
 
 
 @pytest.mark.parametrize("player", [None, "mpv", "celluloid {path}"])
-def test_what_is_not_installed_is_named(installed: set[str], player: str | None) -> None:
+def test_missing_programs_are_named(installed: set[str], player: str | None) -> None:
     with pytest.raises(NotFound, match="install"):
         player_command(FILM, SPAN, player)
 

@@ -20,14 +20,14 @@ pytestmark = [
 ]
 
 PLAY = """async video => {
-    const told = name => new Promise((done, failed) => {
+    const event = name => new Promise((done, failed) => {
         video.addEventListener(name, done, {once: true});
         video.addEventListener("error", () => failed(new Error(video.error.message)), {once: true});
     });
-    if (video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA) await told("canplay");
+    if (video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA) await event("canplay");
     video.muted = true;
     await video.play();
-    await told("ended");
+    await event("ended");
     return {duration: video.duration, played: video.played.end(video.played.length - 1),
             width: video.videoWidth, height: video.videoHeight};
 }"""
@@ -49,8 +49,8 @@ def played(page: Any, film: Path) -> dict[str, float]:
     html = film.with_suffix(".html")
     html.write_text(f'<video src="{film.as_uri()}" preload="auto"></video>', encoding="utf-8")
     page.goto(html.as_uri())
-    told: dict[str, float] = page.locator("video").evaluate(PLAY)
-    return told
+    measured: dict[str, float] = page.locator("video").evaluate(PLAY)
+    return measured
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def test_clips_play(tmp_path: Path, sources: dict[str, Path], page: Any, mode: s
     clips = write_moments(moments, sources, tmp_path / "clips", mode=mode).files
     assert len(clips) == 2
     for clip in clips:
-        told = played(page, clip)
+        measured = played(page, clip)
         slack = 0.05 if mode == "exact" else 2.0
-        assert 1 - 0.05 <= told["duration"] <= 1 + slack
-        assert told["played"] == pytest.approx(told["duration"], abs=0.1)
+        assert 1 - 0.05 <= measured["duration"] <= 1 + slack
+        assert measured["played"] == pytest.approx(measured["duration"], abs=0.1)
 
 
 @pytest.mark.parametrize("titles", [False, True])
@@ -80,7 +80,7 @@ def test_the_film_plays(tmp_path: Path, sources: dict[str, Path], page: Any, tit
         Selection(Moment("tall", 0.5, 1.5, 0.5, 2), "Tall"),
     ]
     (film,) = write_moments(moments, sources, tmp_path / "film.mp4", titles=titles, rate=25).files
-    told = played(page, film)
-    assert (told["width"], told["height"]) == (320, 180)
-    assert told["duration"] == pytest.approx(6.0 if titles else 2.0, abs=0.05)
-    assert told["played"] == pytest.approx(told["duration"], abs=0.1)
+    measured = played(page, film)
+    assert (measured["width"], measured["height"]) == (320, 180)
+    assert measured["duration"] == pytest.approx(6.0 if titles else 2.0, abs=0.05)
+    assert measured["played"] == pytest.approx(measured["duration"], abs=0.1)

@@ -44,7 +44,7 @@ def test_an_archive_is_read_with_its_seal(tmp_path: Path) -> None:
         assert archive["values"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

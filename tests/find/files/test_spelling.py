@@ -36,7 +36,7 @@ def test_edits_are_those_of_the_definition(word: str, others: list[str]) -> None
     assert alike_in_spelling(word, others, len(others)) == expected
 
 
-def test_what_is_offered_for_a_misspelt_word() -> None:
+def test_suggestions_for_a_misspelt_word() -> None:
     """The nearest first, of these the first that is known; short words have no misspellings."""
     known = ["amber", "umbrellas", "umbrella", "umbrela", "ombrella", "lighthouse"]
     assert alike_in_spelling("umbrela", known) == ["umbrella", "umbrellas", "ombrella"]

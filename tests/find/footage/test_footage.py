@@ -144,7 +144,7 @@ def test_frames_on_screen_are_those_that_ffprobe_says(path: Path, reference: Ref
     assert frames.duration == pytest.approx(reference.times[-1] + last, abs=MILLISECOND)
 
 
-# What stands in for pictures that are lost differs, so damaged files are left out of the next two.
+# Replacements of lost pictures differ, so damaged files are left out of the next two.
 @pytest.mark.parametrize("name", INTACT_FILMS)
 def test_pictures_are_those_that_decoding_everything_gives(path: Path, reference: Reference) -> None:
     pictures = all_pictures(path)

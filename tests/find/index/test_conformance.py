@@ -69,8 +69,8 @@ def test_answers_are_the_nearest_in_falling_order(index: Index) -> None:
 
 @pytest.mark.parametrize("count", [300, 1500], ids=["compared", "learnt"])
 def test_a_query_finds_the_same_alone_and_among_others(index: Index, backend: str, count: int) -> None:
-    """To the bit. So many queries at once as here faiss multiplies by the BLAS, whose sums depend on how many
-    there are.
+    """To the bit. For as many queries at once as here, faiss multiplies by the BLAS, whose sums depend on
+    their number.
     """
     index.build(np.arange(count, dtype=np.int64), vectors(count))
     queries = vectors(50 if backend == "milvus" else 9000, seed=1)
@@ -125,7 +125,7 @@ def test_asked_for_as_many_as_are_allowed_it_gives_the_cosine_of_each(index: Ind
     np.testing.assert_allclose(cosines, queries @ stored[allowed].T, atol=1e-5)
 
 
-def test_what_is_kept_of_allowed_ids_is_that_of_the_present_vectors(index: Index) -> None:
+def test_kept_selections_of_allowed_ids_are_of_the_present_vectors(index: Index) -> None:
     """An array that nobody writes to is known again; what came or went since must not be overlooked."""
     stored, allowed = vectors(60), np.arange(0, 60, 3)
     allowed.flags.writeable = False
@@ -196,7 +196,7 @@ def test_saving_again_leaves_one_vector_file(index: Index, backend: str, tmp_pat
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_what_is_published_while_another_is_opened_is_read(
+def test_an_index_published_while_another_is_opened_is_read(
     index: Index, backend: str, backends: dict[str, type[Index]], tmp_path: Path
 ) -> None:
     index.add(np.arange(5, dtype=np.int64), vectors(5))

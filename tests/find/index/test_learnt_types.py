@@ -37,7 +37,7 @@ def clustered(count: int, seed: int = 0) -> NDArray[np.float32]:
 
 
 def far_off(vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """Queries that lie off all vectors, as texts do: most of them is one direction that tells nothing."""
+    """Queries that lie off all vectors, as texts do: most of them is one direction that separates nothing."""
     generator = np.random.default_rng(7)
     mean = vectors.mean(axis=0)
     off = generator.normal(size=DIM)
@@ -198,7 +198,7 @@ def test_each_of_a_few_that_are_allowed_has_its_score(name: str, stored: NDArray
     np.testing.assert_allclose(cosines, queries @ everything[chosen].T, atol=TOLERANCE[name])
 
 
-def test_what_is_removed_or_added_counts_at_once(name: str, stored: NDArray[np.float32]) -> None:
+def test_removals_and_additions_count_at_once(name: str, stored: NDArray[np.float32]) -> None:
     index = built(name, stored[:2500])
     best = index.search(stored[:1], 10)[1][0]
     assert index.remove(best[:6]) == 6
@@ -249,7 +249,7 @@ def test_changes_are_sorted_in_when_the_whole_is_written(
 def test_of_a_large_index_only_changes_are_written(
     kind: str, stored: NDArray[np.float32], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever was killed before the manifest was renamed has changed nothing."""
+    """A writer that was killed before the manifest was renamed has changed nothing."""
     monkeypatch.setattr(index_files, "_WRITTEN_WHOLE_BYTES", 1)
     save_index(built(kind, stored[:2500]), tmp_path, "segments", backend=kind, tag="")
     (main,) = tmp_path.glob("*.faiss")

@@ -1,4 +1,4 @@
-"""Vectors on a Milvus server: the order of the contract, and nothing lost, whoever is killed."""
+"""Vectors on a Milvus server: the order of the contract, and nothing lost, whichever process is killed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_same_as_the_exact_index(kind: type[MilvusIndex], tmp_path: Path) ->
         assert clear.mean() > 0.9
 
 
-def test_what_is_not_written_is_not_on_the_server(kind: type[MilvusIndex], tmp_path: Path) -> None:
+def test_unwritten_vectors_are_not_on_the_server(kind: type[MilvusIndex], tmp_path: Path) -> None:
     """A reader completes an index for itself; another reader finds what was published."""
     stored = vectors(60)
     index = kind(DIM)
@@ -215,7 +215,7 @@ def test_nothing_acknowledged_is_lost_when_the_client_is_killed(
     assert len(collections(kind)) == 1
 
 
-def test_what_is_lost_on_the_server_is_noticed_and_put_back(kind: type[MilvusIndex], tmp_path: Path) -> None:
+def test_losses_on_the_server_are_noticed_and_put_back(kind: type[MilvusIndex], tmp_path: Path) -> None:
     stored = vectors(100)
     index = kind(DIM)
     index.add(IDS[:100], stored)
@@ -240,7 +240,7 @@ def test_what_is_lost_on_the_server_is_noticed_and_put_back(kind: type[MilvusInd
     assert writer.take_over()
     writer.add(IDS[:100], stored)
     saved(writer, tmp_path)
-    # Under the same name: whoever has opened the index before goes on.
+    # Under the same name: readers that have opened the index before go on.
     assert reader.search(stored[:1], 1)[1].tolist() == [[0]]
 
 
@@ -284,7 +284,7 @@ def test_much_that_is_added_goes_to_the_server_at_once(
     assert loaded(kind, tmp_path, thorough=True).ids().tolist() == IDS[:300].tolist()
 
 
-def test_built_anew_the_old_collection_goes_once_the_new_one_is_published(
+def test_built_again_the_old_collection_goes_once_the_new_one_is_published(
     kind: type[MilvusIndex], tmp_path: Path
 ) -> None:
     for seed in range(2):

@@ -63,7 +63,7 @@ def test_the_same_place_is_the_same_address() -> None:
         (f"milvus://host/films?token={SECRET}#here", "'#'"),
     ],
 )
-def test_what_is_no_address_is_refused_without_its_secret(text: str, reason: str) -> None:
+def test_a_wrong_address_is_refused_without_its_secret(text: str, reason: str) -> None:
     with pytest.raises(InvalidValue, match=reason) as refusal:
         MilvusAddress.of(text)
     assert SECRET not in str(refusal.value)

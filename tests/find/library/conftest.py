@@ -29,7 +29,7 @@ def scene(colour: tuple[int, int, int], frames: int, seed: int) -> Iterator[NDAr
 
 
 def _film(path: Path, seconds: float, seed: int = 0) -> Path:
-    """Write an MP4 of so many seconds; another seed, another film."""
+    """Write an MP4 of a length in seconds; another seed, another film."""
     generator = np.random.default_rng(seed)
     colour = tuple(int(c) for c in generator.integers(30, 225, 3))
     path.parent.mkdir(parents=True, exist_ok=True)

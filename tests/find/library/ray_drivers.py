@@ -48,8 +48,8 @@ def index(
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[tuple[Any, list[Any], str]]:
-    """A head that only leads, so many nodes of one core, and the address for clients."""
-    os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever token lies in somebody's home
+    """A head that only leads, a number of nodes of one core, and the address for clients."""
+    os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever token lies in the home folder
     from ray.cluster_utils import Cluster
 
     port = free_port()
@@ -110,17 +110,17 @@ def killed(library: Path, films: Path, folder: Path) -> dict[str, Any]:
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
-        told = index(library, films, address, lambda name: name == "always" and given_up.set())
+        results = index(library, films, address, lambda name: name == "always" and given_up.set())
         killer.join()
         with Workers(address) as workers:
-            told |= mapped(workers)
-            told["blind"] = failure(lambda: workers.require(blind, "harbour.mp4"))
-            told["raised"] = failure(lambda: list(workers.map(blind, ["harbour.mp4"])))
+            results |= mapped(workers)
+            results["blind"] = failure(lambda: workers.require(blind, "harbour.mp4"))
+            results["raised"] = failure(lambda: list(workers.map(blind, ["harbour.mp4"])))
             for node in list(nodes.worker_nodes):
                 nodes.remove_node(node, allow_graceful=False)
-            told["left"] = failure(lambda: list(workers.map(len, ["harbour.mp4"])))
-    told["gone"] = failure(lambda: list(Workers(address).map(len, ["harbour.mp4"])))
-    return told
+            results["left"] = failure(lambda: list(workers.map(len, ["harbour.mp4"])))
+    results["gone"] = failure(lambda: list(Workers(address).map(len, ["harbour.mp4"])))
+    return results
 
 
 def blind(path: str) -> None:
@@ -171,7 +171,7 @@ def setting(name: str) -> str | None:
 
 
 def steps(library: Path, films: Path) -> dict[str, Any]:
-    """Two processes of this machine; tells on standard output which video is done, to be killed there."""
+    """Two processes of this machine; prints which video is done, to be killed there."""
     return index(library, films, 2, lambda name: print(name, flush=True))
 
 

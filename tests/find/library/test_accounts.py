@@ -46,16 +46,16 @@ HELD = [
 ]  # fmt: skip
 
 
-def told(holdings: tuple[Holding, ...]) -> list[tuple[str, str, int | None]]:
+def listed(holdings: tuple[Holding, ...]) -> list[tuple[str, str, int | None]]:
     return [
         (one.held_as, one.about, one.stream) for one in holdings if not one.about.startswith("DESCRIPTION")
     ]
 
 
-def test_all_parts_of_a_file_are_told(tmp_path: Path) -> None:
+def test_all_parts_of_a_file_are_accounted_for(tmp_path: Path) -> None:
     """Streams as ffprobe numbers them, chapters, words of tags; none of how it was written."""
     held = read_facts(full_film(tmp_path / "film.mkv")).holdings
-    assert told(held) == HELD
+    assert listed(held) == HELD
     (description,) = (one for one in held if one.about.startswith("DESCRIPTION"))
     assert description.about.endswith("…") and len(description.about) < 100 and description.used
     assert {one.held_as for one in held if one.used} == {"film", "sound", "subtitles", "chapters", "words"}
@@ -73,7 +73,7 @@ def test_the_account_of_a_video(tmp_path: Path, opened: Callable[..., Library]) 
     assert report.unmatched == [str(stray)]
     assert report.unused == {"other pictures": 1, "other sound": 1, "attachment": 1}
     account = library.catalogue.account(library.catalogue.video("film").row)
-    assert told(account.holdings or ()) == HELD and (account.beside, account.problems) == (False, ())
+    assert listed(account.holdings or ()) == HELD and (account.beside, account.problems) == (False, ())
     details = {finding.what: finding.detail for finding in diagnose(library.folder)}
     assert "attachment 1" in details["not used of files"] and "subtitles" not in details
 
@@ -105,7 +105,7 @@ def test_a_file_beside_that_cannot_be_read_displaces_nothing(
     row = library.catalogue.video("film").row
     said = [cue.text for cue in library.catalogue.cues(row) if cue.kind == "subtitle"]
     assert said == ["a walrus hums", "[hums] a walrus"]
-    assert ("subtitles", "subtitle, subrip, eng", 4) in told(library.catalogue.account(row).holdings or ())
+    assert ("subtitles", "subtitle, subrip, eng", 4) in listed(library.catalogue.account(row).holdings or ())
     assert "beside" not in report.unused and report.subtitle_problems
 
 
@@ -120,7 +120,7 @@ def test_a_library_from_before_gets_its_accounts(tmp_path: Path, opened: Callabl
     library = opened()
     assert library.catalogue.account(1).holdings is None
     assert library.index(film.parent).unchanged == ["film"]
-    assert told(library.catalogue.account(library.catalogue.video("film").row).holdings or ()) == HELD
+    assert listed(library.catalogue.account(library.catalogue.video("film").row).holdings or ()) == HELD
 
 
 def test_an_account_of_one_track_of_each_language_is_made_again(

@@ -95,10 +95,10 @@ def test_a_bad_file_is_refused_and_the_next_one_goes_in(
     make(folder / name, film)
     report = empty.index(folder)
     assert report.added == [GOOD]
-    ((video_id, told),) = report.refused.items()
-    assert re.match(reason, told), told
-    assert told.endswith("; skipped")
-    (video_id + told).encode()  # can be printed
+    ((video_id, message),) = report.refused.items()
+    assert re.match(reason, message), message
+    assert message.endswith("; skipped")
+    (video_id + message).encode()  # can be printed
     assert verify(empty.store) == []
     again = empty.index(folder)
     assert again.unchanged == [GOOD]
@@ -212,7 +212,7 @@ def test_a_bad_file_that_is_named_itself_is_refused(folder: Path, empty: Library
         empty.index(folder / "nobody\udcff")
 
 
-def test_a_pipe_for_subtitles_is_told_of(folder: Path, empty: Library) -> None:
+def test_a_pipe_for_subtitles_is_reported(folder: Path, empty: Library) -> None:
     os.mkfifo(folder / f"{GOOD}.srt")
     (folder / f"{GOOD}.en.srt").symlink_to(f"{GOOD}.en.srt")
     report = empty.index(folder)
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_read_is_refused_and_what_is_in_stays(
     assert [video.video_id for video in empty.videos()] == ["a", "b", GOOD]
 
 
-def test_a_folder_that_cannot_be_listed_is_told_of_and_nothing_of_it_is_pruned(
+def test_a_folder_that_cannot_be_listed_is_reported_and_nothing_of_it_is_pruned(
     folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = film(folder / "inner" / "a.mp4", 5, seed=5).parent

@@ -193,7 +193,7 @@ def test_features_that_were_moved_are_not_held_for_ever(writer: Library, opened:
     old = weakref.ref(view.held[0])
     compact(writer.store)
     assert reader.search("a red square", by="visual") == expected
-    assert old() is not None  # whoever still reads the earlier state finds it
+    assert old() is not None  # a search that still reads the earlier state finds it
     del view
     gc.collect()
     assert old() is None

@@ -1,4 +1,4 @@
-"""Files under ``cache/``: a damaged one changes no answer, is found by ``verify`` and made anew."""
+"""Files under ``cache/``: a damaged one changes no answer, is found by ``verify`` and made again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_flipped_bits_change_no_answer(library: Library, name: str, original: Pa
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_damaged_file_is_found_and_made_anew(library: Library, name: str) -> None:
+def test_a_damaged_file_is_found_and_made_again(library: Library, name: str) -> None:
     library.index(library.folder.parent / "films")  # the copies lie elsewhere than the originals
     assert verify(library.store) == []
     path = library.folder / "cache" / name
@@ -70,7 +70,7 @@ def test_an_encoding_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_whatever_writes_next_makes_it_anew(library: Library, name: str) -> None:
+def test_whatever_writes_next_makes_it_again(library: Library, name: str) -> None:
     path = library.folder / "cache" / name
     path.write_bytes(path.read_bytes()[:200])
     library.index(library.folder.parent / "films")
@@ -89,7 +89,7 @@ def test_a_pipe_is_not_waited_for(library: Library, name: str) -> None:
     assert path.is_file()
 
 
-def test_damaged_encodings_and_graphs_are_found_and_made_anew(
+def test_damaged_encodings_and_graphs_are_found_and_made_again(
     library: Library, opened: Callable[..., Library]
 ) -> None:
     library.indexer.use(stage1="demo", refiner="demo")

@@ -116,7 +116,7 @@ def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name:
         except MoviolaError as error:
             assert str(closed) in str(error)
             refused += 1
-    assert refused or name == "index/segments.json"  # an index is made anew
+    assert refused or name == "index/segments.json"  # an index is made again
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -134,7 +134,7 @@ def test_a_search_refuses_damaged_features(closed: Path, place: int) -> None:
 
 
 def test_a_removed_video_whose_features_are_damaged_does_not_come_back(library: Library) -> None:
-    """Searches would refuse from then on, until somebody takes it out again."""
+    """Searches would refuse from then on, until it is taken out again."""
     (path,) = library.folder.glob("features/frames-*.f16")
     library.indexer.remove(["a", "b"])
     whole = bytearray(path.read_bytes())

@@ -23,13 +23,13 @@ TAGS = {
 }  # fmt: skip
 
 
-def told_film(path: Path, **options: str) -> Path:
+def film_with_sayings(path: Path, **options: str) -> Path:
     return make_film(path, Pictures(6.0), tags=TAGS, chapters=CHAPTERS, **options)
 
 
 @pytest.fixture
-def told(tmp_path: Path, opened: Callable[..., Library]) -> Library:
-    told_film(tmp_path / "films" / "a.mkv")
+def titled(tmp_path: Path, opened: Callable[..., Library]) -> Library:
+    film_with_sayings(tmp_path / "films" / "a.mkv")
     for name in ("berry", "cloud"):
         make_film(tmp_path / "films" / f"{name}.mkv", Pictures(6.0, size=(64, 64)), tags={"title": name})
     library = opened(encoder="demo", sentence_encoder="none")
@@ -42,78 +42,78 @@ def where(library: Library, text: str, **options: str) -> list[tuple[str, float,
     return [(one.video_id, one.start, one.end, one.why[0].kind) for one in found if one.source != "visual"]
 
 
-def test_a_chapter_is_found_where_it_stands(told: Library) -> None:
+def test_a_chapter_is_found_where_it_stands(titled: Library) -> None:
     """Under its own evidence, never surer than a name; a chapter without a title says nothing."""
-    assert where(told, "walrus", by="chapters") == [("a", 0.0, 2.0, "titled")]
-    (found,) = told.search("evening at the lighthouse", by="chapters")
+    assert where(titled, "walrus", by="chapters") == [("a", 0.0, 2.0, "titled")]
+    (found,) = titled.search("evening at the lighthouse", by="chapters")
     assert (found.start, found.end, found.snippet, found.snippet_kind) == (
         4.0, 6.0, "Evening at the lighthouse", "chapter"
     )  # fmt: skip
     assert STRONG <= found.score <= 0.55 and found.why[0].words == ("Evening", "lighthouse")
-    assert told.search("herring", by="chapters") == []
+    assert titled.search("herring", by="chapters") == []
     with pytest.raises(LibraryError, match="no subtitles"):
-        told.search("walrus", by="said")
-    reasons = [reason.kind for one in told.search("walrus") for reason in one.why]
+        titled.search("walrus", by="said")
+    reasons = [reason.kind for one in titled.search("walrus") for reason in one.why]
     assert "titled" in reasons
 
 
-def test_words_on_a_film_belong_to_all_of_it(told: Library) -> None:
+def test_words_on_a_film_belong_to_all_of_it(titled: Library) -> None:
     """A description makes its video possible, never a moment, and nothing strong; a title is a name."""
     for text in ("herring", "gull", "Fischer", "a trawler unloads herring"):
-        (found,) = told.search(text, by="named")
+        (found,) = titled.search(text, by="named")
         assert (found.video_id, found.start, found.end, found.why[0].kind) == ("a", 0.0, 6.0, "described")
         assert POSSIBLE <= found.score < STRONG
-    (found,) = told.search("harbour", by="named")
+    (found,) = titled.search("harbour", by="named")
     assert found.why[0].kind == "named" and found.score >= STRONG
     for text in ("press", "https example org"):
-        assert told.search(text, by="named") == []
+        assert titled.search(text, by="named") == []
 
 
 def test_one_film_alone_is_found_by_what_it_says(tmp_path: Path, opened: Callable[..., Library]) -> None:
-    """A word of all names tells nothing apart; that the one film says it, does."""
-    told_film(tmp_path / "films" / "a.mp4")
+    """A word of all names is no evidence for one of them; in what one film says of itself, it is."""
+    film_with_sayings(tmp_path / "films" / "a.mp4")
     library = opened(encoder="none", sentence_encoder="none")
     library.index(tmp_path / "films")
     assert [one.video_id for one in library.search("harbour", by="named")] == ["a"]
 
 
-def test_a_library_of_before_gets_them_with_the_next_run(told: Library, tmp_path: Path) -> None:
+def test_a_library_of_before_gets_them_with_the_next_run(titled: Library, tmp_path: Path) -> None:
     """Without encoding pictures, once; texts that were there stay, and so does what a repair has noted."""
-    with told.catalogue.transaction():
-        told.catalogue._rows("DROP TABLE facts")
-    row = told.catalogue.video("a")
-    replace_cues(told.store, row, row, [], "chapter")
-    assert told.catalogue.cue_counts()["chapter"] == 0
-    report = told.index(tmp_path / "films")
+    with titled.catalogue.transaction():
+        titled.catalogue._rows("DROP TABLE facts")
+    row = titled.catalogue.video("a")
+    replace_cues(titled.store, row, row, [], "chapter")
+    assert titled.catalogue.cue_counts()["chapter"] == 0
+    report = titled.index(tmp_path / "films")
     assert report.unchanged == ["a", "berry", "cloud"] and report.frames == 0
-    assert where(told, "walrus", by="chapters") == [("a", 0.0, 2.0, "titled")]
-    now = told.catalogue.video("a").row
-    told.index(tmp_path / "films")
-    assert told.catalogue.video("a").row == now
-    assert [one.video_id for one in told.search("herring", by="named")] == ["a"]
+    assert where(titled, "walrus", by="chapters") == [("a", 0.0, 2.0, "titled")]
+    now = titled.catalogue.video("a").row
+    titled.index(tmp_path / "films")
+    assert titled.catalogue.video("a").row == now
+    assert [one.video_id for one in titled.search("herring", by="named")] == ["a"]
 
 
-def test_subtitles_come_and_go_beside_chapters(told: Library, tmp_path: Path) -> None:
+def test_subtitles_come_and_go_beside_chapters(titled: Library, tmp_path: Path) -> None:
     """Other kinds of cues stay where one kind is read again."""
     beside = tmp_path / "films" / "a.srt"
     beside.write_text("1\n00:00:01,000 --> 00:00:02,000\nA penguin hums.\n")
-    told.index(tmp_path / "films")
-    assert told.catalogue.cue_counts() == {"subtitle": 1, "speech": 0, "text": 0, "chapter": 2}
+    titled.index(tmp_path / "films")
+    assert titled.catalogue.cue_counts() == {"subtitle": 1, "speech": 0, "text": 0, "chapter": 2}
     beside.unlink()
-    told.index(tmp_path / "films")
-    assert told.catalogue.cue_counts() == {"subtitle": 0, "speech": 0, "text": 0, "chapter": 2}
+    titled.index(tmp_path / "films")
+    assert titled.catalogue.cue_counts() == {"subtitle": 0, "speech": 0, "text": 0, "chapter": 2}
 
 
-def test_removed_and_restored_it_says_the_same(told: Library) -> None:
-    row = told.catalogue.video("a").row
-    said = told.catalogue.sayings(row)[row]
+def test_removed_and_restored_it_says_the_same(titled: Library) -> None:
+    row = titled.catalogue.video("a").row
+    said = titled.catalogue.sayings(row)[row]
     assert {one.kind for one in said} == {"title", "description", "keywords", "people"}
-    told.indexer.remove(["a"])
-    assert told.search("herring", by="named") == []
-    told.indexer.restore(["a"])
-    row = told.catalogue.video("a").row
-    assert told.catalogue.sayings(row)[row] == said
-    assert [one.video_id for one in told.search("herring", by="named")] == ["a"]
+    titled.indexer.remove(["a"])
+    assert titled.search("herring", by="named") == []
+    titled.indexer.restore(["a"])
+    row = titled.catalogue.video("a").row
+    assert titled.catalogue.sayings(row)[row] == said
+    assert [one.video_id for one in titled.search("herring", by="named")] == ["a"]
 
 
 @pytest.mark.parametrize("suffix", ["mp4", "mov", "mkv", "ogv", "avi", "wmv"])

@@ -194,7 +194,7 @@ def test_there_is_a_way_back(folder: Path, version: Path) -> None:
 
 @EARLIER
 def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, version: Path) -> None:
-    """Somebody who went back and worked on with the earlier moviola had no backup of that work."""
+    """A user who went back and worked on with the earlier moviola had no backup of that work."""
     was, settings = stored_format(folder), (folder / "moviola.toml").read_bytes()
     with Library(folder) as library:
         library.indexer.remove(["market"])

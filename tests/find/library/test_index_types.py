@@ -13,7 +13,7 @@ from moviola.errors import InvalidValue
 from moviola.index import BACKENDS, RerankedIndex, TrainedIndex, load_index
 from moviola.library import verify
 from moviola.search import Library
-from written_settings import as_of_format
+from written_settings import in_format
 
 
 def backend(library: Library, name: str = "segments") -> str:
@@ -72,7 +72,7 @@ def test_the_type_is_changed_and_stays(longer: Library, opened: Callable[..., Li
 def test_a_library_of_an_earlier_version_stays_exact(
     library: Library, opened: Callable[..., Library]
 ) -> None:
-    as_of_format(library.folder, 3, index="flat")
+    in_format(library.folder, 3, index="flat")
     expected = library.search("anything", top_k=20)
     assert opened().search("anything", top_k=20) == expected
 

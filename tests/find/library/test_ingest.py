@@ -163,7 +163,7 @@ def test_bad_files_are_refused_with_a_reason_and_stop_nobody(
     assert verify(library.store) == []
 
 
-def test_other_files_are_told_of_and_a_named_one_is_tried(library: Library, films: Path) -> None:
+def test_other_files_are_reported_and_a_named_one_is_tried(library: Library, films: Path) -> None:
     (films / "song.mp3").write_bytes(b"ID3 la la la")
     (films / ".hidden").write_text("x")
     (films / "a.mp4").rename(films / "a.film")

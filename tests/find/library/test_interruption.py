@@ -15,7 +15,7 @@ import pytest
 from moviola.library import compact, verify
 from moviola.search import Library
 
-# Tells every step of the work on standard output, so that the parent can kill it at a chosen one.
+# Prints every step of the work, so that the parent can kill it at a chosen one.
 CHILD = """
 import sys
 from moviola.search import Library

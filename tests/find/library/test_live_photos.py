@@ -1,4 +1,4 @@
-"""Films of Live Photos are told from others, by what they say and by the picture beside them."""
+"""Films of Live Photos are recognised by what they say and by the picture beside them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAG = {"com.apple.quicktime.content.identifier": "3F2504E0-4F89-11D3-9A0C-0305E8
         ("IMG_0001.mkv", 2.0, "IMG_0001.HEIC", False, None),
     ],
 )
-def test_what_is_the_film_of_a_live_photo(
+def test_films_of_live_photos(
     tmp_path: Path, name: str, seconds: float, beside: str, tagged: bool, about: str | None
 ) -> None:
     """A long film beside a picture of its name is a film; one by its tag needs no picture."""

@@ -73,7 +73,7 @@ def test_files_cut_short_between_two_searches(
 
 
 def test_a_shard_that_the_disk_does_not_give(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read for the first time was read through memory, where no error can be caught."""
+    """The first read went through memory, where no error can be caught."""
 
     def failing(*_: Any) -> int:
         raise OSError(errno.EIO, "Input/output error")

@@ -20,7 +20,7 @@ from moviola.library import Catalogue, Settings, compact, diagnosis, mend_settin
 from moviola.library.diagnosis import Finding
 from moviola.library.disk.settings import FORMAT_VERSION
 from moviola.search import Library, SearchResult
-from written_settings import as_of_format
+from written_settings import in_format
 
 IDS = ["a", "b", "d", "deep/c"]
 
@@ -68,9 +68,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new"), WRONG)
-def test_settings_that_somebody_or_something_has_changed_are_put_back(
-    closed: Path, old: str, new: str
-) -> None:
+def test_settings_that_a_user_or_a_fault_has_changed_are_put_back(closed: Path, old: str, new: str) -> None:
     """One wrong digit made all features seem damaged, and the repair that was advised took every video."""
     path, expected = closed / "moviola.toml", answers(closed)
     whole = path.read_text()
@@ -153,7 +151,7 @@ def test_comments_and_order_are_nobodys_business(closed: Path) -> None:
 def test_wrong_settings_of_an_earlier_format_are_not_sealed(closed: Path, change: dict[str, float]) -> None:
     """They have no digest: what is stored says whether they are right."""
     whole = content(closed)["features/frames-00000.f16"]
-    as_of_format(closed, 3, **change)
+    in_format(closed, 3, **change)
     with Library(closed) as library:
         (problem,) = [one for one in verify(library.store) if "moviola.toml" in one.message]
         assert not problem.repairable and f" {next(iter(change.values())):g} " in problem.message
@@ -161,13 +159,13 @@ def test_wrong_settings_of_an_earlier_format_are_not_sealed(closed: Path, change
             with pytest.raises(DamagedSettings, match=r"moviola\.toml: .*restore it from a copy"):
                 write()
     assert ids_in_catalogue(closed) == IDS and content(closed)["features/frames-00000.f16"] == whole
-    as_of_format_again(closed)
+    put_right(closed)
     with Library(closed) as library:
         library.indexer.remove(["a"])
         assert Settings.read(closed).format_version == FORMAT_VERSION and verify(library.store) == []
 
 
-def as_of_format_again(folder: Path) -> None:
+def put_right(folder: Path) -> None:
     text = (folder / "moviola.toml").read_text()
     text = re.sub(r"encoder_dim = \d+", "encoder_dim = 128", text)
     (folder / "moviola.toml").write_text(re.sub(r"frame_rate = [\d.]+", "frame_rate = 1.0", text))
@@ -324,7 +322,7 @@ def test_a_repair_of_much_asks_and_can_be_undone(closed: Path) -> None:
     assert answers(closed) == expected and wrong(closed) == []
 
 
-def test_what_is_lost_for_ever_can_be_given_up(closed: Path, films: Path) -> None:
+def test_vectors_lost_for_ever_can_be_given_up(closed: Path, films: Path) -> None:
     (closed / "features" / "frames-00000.f16").unlink()
     with Library(closed) as library:
         with pytest.raises(LibraryError, match="4 of 4 videos would be taken out, for good"):
@@ -404,7 +402,7 @@ UNDONE_BY_NOTHING = re.compile(
 )
 ALLOWED = {
     "files/sealed.py": "of a cache, which is made again",
-    "files/array_file.py": "likewise",
+    "files/array_file.py": "of a cache, which is made again",
     "compiled/runtime.py": "a graph in the user's cache, which is made again",
     "cli/upkeep.py": "the option itself, and the question",
 }

@@ -121,7 +121,7 @@ def test_videos_come_and_go(
 
 
 @pytest.mark.slow
-def test_what_is_lost_on_the_server_comes_back_from_the_features(served: Library, films: Path) -> None:
+def test_losses_on_the_server_come_back_from_the_features(served: Library, films: Path) -> None:
     expected = served.search("anything", top_k=50)
     (index,) = indexes(served)
     index._client().delete(index._collection, ids=index.ids()[:2].tolist())

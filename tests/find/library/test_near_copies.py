@@ -57,7 +57,7 @@ def test_a_part_is_placed_to_the_frame() -> None:
 
 
 def test_pictures_at_other_times_are_compared_where_both_have_some() -> None:
-    # One every second, as of a file of key frames, beside three a second of another encoder.
+    # One every second, as in a file of key frames, beside three a second of another encoder.
     film = Fingerprint(np.arange(60) / 6, footage(0, 60))
     seconds = Fingerprint(film.times[12::6] - 2, film.frames[12::6])
     uneven = np.delete(np.arange(12, 60), slice(0, None, 2))

@@ -91,7 +91,7 @@ def test_half_a_character_is_no_text() -> None:
         load_encoder("demo").encode_text(["a \ud800"])
 
 
-def test_long_ids_are_not_told_in_full(library: Library) -> None:
+def test_long_ids_are_shortened(library: Library) -> None:
     with pytest.raises(NotFound) as raised:
         library.catalogue.video("a" * 50_000)
     assert len(str(raised.value)) < 400
@@ -256,7 +256,7 @@ def kill_yourself(*_: object, **__: object) -> None:
     os.kill(os.getpid(), 9)
 
 
-def test_a_killed_maker_of_films_is_told_of(tmp_path: Path) -> None:
+def test_a_killed_maker_of_films_is_reported(tmp_path: Path) -> None:
     from moviola.errors import WorkersError
     from moviola.study.datasets.gridhouse.dataset import build
 

@@ -32,7 +32,7 @@ from moviola.library import Catalogue, compact, repair, verify
 from moviola.library.derived.indexes import piece_vectors
 from moviola.library.disk import store
 from moviola.search import Library
-from written_settings import as_of_format, resealed
+from written_settings import in_format, resealed
 
 
 def test_public_names_of_a_library(library: Library) -> None:
@@ -113,7 +113,7 @@ def test_the_precision_it_was_begun_with_is_recorded_and_binds_nobody(tmp_path: 
     with Library(tmp_path / "half", precision="fp32") as opened:
         assert opened.store.encoders.visual is not None
         assert opened.settings.encoder_precision == "bf16"
-    as_of_format(tmp_path / "own", 3, encoder_precision=None)
+    in_format(tmp_path / "own", 3, encoder_precision=None)
     with Library(tmp_path / "own", read_only=True) as older:
         assert older.settings.encoder_precision == ""
 
@@ -150,7 +150,7 @@ def test_impossible_frame_rates_are_refused(tmp_path: Path, rate: float) -> None
 
 @pytest.mark.parametrize("name", ["segment_seconds", "frame_rate"])
 @pytest.mark.parametrize("value", ["x", "4", True, [], 10**400])
-def test_what_is_no_number_is_refused(tmp_path: Path, name: str, value: Any) -> None:
+def test_values_that_are_no_numbers_are_refused(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InvalidValue, match=f"{name} .*: give a number"):
         Library(tmp_path / "library", encoder="demo", **{name: value})
     assert not (tmp_path / "library").exists()
@@ -183,7 +183,7 @@ def test_a_closed_library_has_no_file_open(library: Library) -> None:
 
 
 @pytest.mark.parametrize("name", ["read_only", "resident"])
-def test_what_is_neither_true_nor_false_is_refused(tmp_path: Path, name: str) -> None:
+def test_values_that_are_neither_true_nor_false_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidValue, match=f"{name} 'yes': give True or False"):
         Library(tmp_path / "library", encoder="demo", **{name: "yes"})  # type: ignore[arg-type]
     assert not (tmp_path / "library").exists()
@@ -222,7 +222,7 @@ def test_settings_that_do_not_fit_are_refused(
 
 
 def test_an_encoder_that_was_moved_is_named_once(films: Path, tmp_path: Path) -> None:
-    """The same weights in another folder were another encoder: all would have been encoded anew."""
+    """The same weights in another folder were another encoder: all would have been encoded again."""
     here, there = tmp_path / "here", tmp_path / "there"
     for name, source in (("clip", DEMO_FOLDER), ("sentences", MINILM_FOLDER)):
         shutil.copytree(source, here / name)
@@ -256,7 +256,7 @@ def test_another_revision_of_the_encoder_is_refused(library: Library) -> None:
 
 
 @pytest.mark.parametrize("victim", ["*.faiss", "*.json"])
-def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> None:
+def test_a_lost_or_damaged_index_is_made_again(library: Library, victim: str) -> None:
     expected = library.search("anything", top_k=50)
     for path in (library.folder / "index").glob(victim):
         path.write_bytes(path.read_bytes()[:-7])

@@ -140,7 +140,7 @@ def test_a_person_may_say_that_it_is_the_right_volume(
     assert ids(library) == ["deep/c"]
 
 
-def test_what_is_deleted_of_a_folder_that_is_there_is_missing(library: Library, films: Path) -> None:
+def test_files_deleted_from_a_folder_that_is_there_are_missing(library: Library, films: Path) -> None:
     library.index(films)
     shutil.rmtree(films / "deep")
     assert library.index(films / "deep").missing == ["deep/c"]

@@ -61,7 +61,7 @@ def test_subtitles_are_no_way_to_read_other_files(library: Library, films: Path,
     assert said(library, "swordfish") == []
     secret.rename(tmp_path / "film.srt")
     (films / "a.srt").unlink()
-    (films / "a.srt").symlink_to(tmp_path / "film.srt")  # as somebody with subtitles in one place has them
+    (films / "a.srt").symlink_to(tmp_path / "film.srt")  # as where all subtitles lie in one place
     assert library.index(films).updated == ["a"]
     assert said(library, "swordfish") == [(library.catalogue.video("a").row, 0)]
 

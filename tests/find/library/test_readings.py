@@ -107,7 +107,7 @@ class CountingReader:
 
 
 def shades(path: Path, *values: int, seconds: float = 6.0) -> Path:
-    """A film of so many seconds of each shade."""
+    """A film of some shades, each for a number of seconds."""
     frames = (np.full((64, 96, 3), value, np.uint8) for value in values for _ in range(round(seconds * 5)))
     write_video(path, frames, rate=5)
     return path
@@ -236,7 +236,7 @@ def test_the_same_model_in_another_folder_is_the_same_reader(
     assert words.index(films, speech="/models/whisper", ocr=False).read["speech"] == ["a"]
 
 
-def test_listening_otherwise_reads_again(words: Library, films: Path, readers: Readers) -> None:
+def test_another_way_of_listening_reads_again(words: Library, films: Path, readers: Readers) -> None:
     words.index(films, speech="listener", ocr=False)
     every = ["a", "b", "deep/c"]
     ways: list[dict[str, Any]] = [
@@ -290,7 +290,7 @@ def test_a_changed_film_is_read_again(
     assert words.index(films).read["text"] == ["a"]
 
 
-def test_small_pictures_are_read_only_where_somebody_asks(
+def test_small_pictures_are_read_only_on_request(
     words: Library, films: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recognition, "LEGIBLE", 240)
@@ -312,7 +312,7 @@ def test_progress_names_the_step(words: Library, films: Path, readers: Readers) 
     ]
 
 
-def test_a_file_that_is_gone_is_told_of(words: Library, films: Path) -> None:
+def test_a_file_that_is_gone_is_reported(words: Library, films: Path) -> None:
     (films / "b.mp4").write_bytes(b"")
     words.store.catalogue.moved(words.catalogue.video("b").row, str(films / "b.mp4"), 0, 0, "")
     run = recognition.ReadingRun(
@@ -404,10 +404,10 @@ def test_each_kind_is_searched_alone(words: Library, films: Path, readers: Reade
         words.search("harbour", by="smell")  # type: ignore[arg-type]
 
 
-def test_what_is_written_counts_by_its_words_beside_pictures(
+def test_written_text_counts_by_its_words_beside_pictures(
     words: Library, films: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A title card that means about what was asked must not stand above pictures that show it."""
+    """A title card that means about the same as the query must not stand above pictures that show it."""
     cards = {
         "a": "a film without a camera",
         "b": "Chapter Two",
@@ -452,9 +452,9 @@ def test_text_in_pictures_is_nothing_that_is_said(words: Library, films: Path, r
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def transcribed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of one film with a title card, then a wall, and three sentences that are said."""
-    folder = tmp_path_factory.mktemp("told")
+    folder = tmp_path_factory.mktemp("transcribed")
     sound = speech()
     title = card("The Harbour at Dawn", size=(640, 360))
     wall = card(size=(640, 360), shade=150)
@@ -479,19 +479,19 @@ def rows(*words: str) -> list[Any]:
     return [json.loads(line) for line in moviola(*words, "--json").splitlines()]
 
 
-def test_what_is_written_is_found(told: Path) -> None:
-    (best,) = rows("search", "harbour", "--by", "text", "-l", str(told))
+def test_written_text_is_found(transcribed: Path) -> None:
+    (best,) = rows("search", "harbour", "--by", "text", "-l", str(transcribed))
     assert (best["snippet"], best["snippet_kind"], best["source"]) == ("The Harbour at Dawn", "text", "text")
     assert best["start"] == 0 and best["end"] == pytest.approx(4, abs=1)
 
 
-def test_what_is_said_is_found(told: Path) -> None:
-    (best, *_) = rows("search", "football in the garden", "--by", "speech", "-l", str(told))
+def test_speech_is_found(transcribed: Path) -> None:
+    (best, *_) = rows("search", "football in the garden", "--by", "speech", "-l", str(transcribed))
     assert "football" in best["snippet"] and best["snippet_kind"] == "speech"
     assert best["start"] == pytest.approx(7.2, abs=0.4)  # of the word; its sentence begins at 6.1
 
 
-def test_what_is_said_in_another_language_is_not_kept(tmp_path: Path) -> None:
+def test_speech_in_another_language_is_not_kept(tmp_path: Path) -> None:
     """The account of the video says so, until a reader that knows the language has read it."""
     (tmp_path / "films").mkdir()
     sound = speech("german.ogg")
@@ -532,31 +532,33 @@ def test_why_no_speech_is_read(words: Library, films: Path, monkeypatch: pytest.
     assert "tiny.en knows English only; --speech names a reader that knows de" in said
 
 
-def test_by_meaning_too(told: Path) -> None:
-    (best, *_) = rows("search", "kids kick a ball", "--by", "speech", "-l", str(told))
+def test_by_meaning_too(transcribed: Path) -> None:
+    (best, *_) = rows("search", "kids kick a ball", "--by", "speech", "-l", str(transcribed))
     assert "football" in best["snippet"]
 
 
-def test_the_table_says_which_kind(told: Path) -> None:
-    assert "\ttext: The Harbour at Dawn" in moviola("search", "harbour", "-l", str(told)).splitlines()[0]
+def test_the_table_says_which_kind(transcribed: Path) -> None:
+    assert (
+        "\ttext: The Harbour at Dawn" in moviola("search", "harbour", "-l", str(transcribed)).splitlines()[0]
+    )
 
 
-def test_show_counts_by_kind(told: Path) -> None:
-    about = json.loads(moviola("show", "harbour", "-l", str(told), "--json"))
+def test_show_counts_by_kind(transcribed: Path) -> None:
+    about = json.loads(moviola("show", "harbour", "-l", str(transcribed), "--json"))
     assert about["kinds"]["text"] == 1 and about["kinds"]["speech"] >= 3 and about["kinds"]["subtitle"] == 0
     assert about["readers"]["speech"].startswith("tiny.en ")
     assert about["readers"]["speech"].endswith(", heard en")
-    shown = moviola("show", "harbour", "-l", str(told))
+    shown = moviola("show", "harbour", "-l", str(transcribed))
     assert "text 1" in shown and "text rapidocr" in shown
 
 
-def test_a_transcript_is_a_subtitle_file(told: Path, tmp_path: Path) -> None:
+def test_a_transcript_is_a_subtitle_file(transcribed: Path, tmp_path: Path) -> None:
     out = tmp_path / "harbour.srt"
-    assert "cues" in moviola("transcript", "harbour", "--out", str(out), "-l", str(told))
+    assert "cues" in moviola("transcript", "harbour", "--out", str(out), "-l", str(transcribed))
     text = out.read_text(encoding="utf-8")
     assert "football in the garden" in text and "Harbour" not in text and " --> " in text
-    assert "The Harbour at Dawn" in moviola("transcript", "harbour", "--kind", "text", "-l", str(told))
-    cue, *_ = rows("transcript", "harbour", "-l", str(told))
+    assert "The Harbour at Dawn" in moviola("transcript", "harbour", "--kind", "text", "-l", str(transcribed))
+    cue, *_ = rows("transcript", "harbour", "-l", str(transcribed))
     assert cue["words"][0]["start"] == pytest.approx(1.5, abs=0.3)
 
 

@@ -1,4 +1,4 @@
-"""Files of one recording are told by their names, and by times that join; others are not."""
+"""Files of one recording are recognised by their names, and by times that join; others are not."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_guessed_encoding_is_named_and_can_be_corrected(library: Library, film
         library.index(films, subtitle_encoding="windows-9")
 
 
-def test_what_is_not_kept_is_named(library: Library, films: Path) -> None:
+def test_readings_that_are_not_kept_are_named(library: Library, films: Path) -> None:
     """Cues after the end of the film, damaged ones, and those of instruments; the last are no problem."""
     (films / "a.srt").write_text(f"{CUE.format('said')}\n2\n01:00:10,000 --> 01:00:12,000\ncondor\n")
     (films / "b.srt").write_text(

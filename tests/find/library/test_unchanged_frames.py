@@ -173,7 +173,7 @@ def features(library: Library) -> NDArray[np.float32]:
     return np.asarray(library.store.frame_features.read(frames), np.float32)
 
 
-def test_the_share_is_told_and_stored(lecture: Path, opened: Opened) -> None:
+def test_the_share_is_reported_and_stored(lecture: Path, opened: Opened) -> None:
     library = opened(encoder="demo", sentence_encoder="none")
     report = library.index(lecture)
     row = library.catalogue.video("lecture").row
@@ -203,7 +203,7 @@ def test_command_line(lecture: Path, tmp_path: Path) -> None:
 
     for name, options in (("some", []), ("every", ["--every-frame"])):
         folder = str(tmp_path / name)
-        told = run(
+        output = run(
             "index",
             str(lecture),
             "--library",
@@ -217,6 +217,6 @@ def test_command_line(lecture: Path, tmp_path: Path) -> None:
         shown = json.loads(run("show", "lecture", "--library", folder, "--json"))
         known = json.loads(run("library", "info", "--library", folder, "--json"))
         assert (shown["frames"], known["frames"]) == (24, 24)
-        assert (shown["repeats"] > 0, known["repeats"] > 0, "repeat an earlier one" in told) == (
+        assert (shown["repeats"] > 0, known["repeats"] > 0, "repeat an earlier one" in output) == (
             (not options,) * 3
         )

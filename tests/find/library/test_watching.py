@@ -90,7 +90,7 @@ def test_a_folder_that_is_unplugged_keeps_its_videos(
 
 
 def look(library: Library, *folders: Path, options: WatchOptions = QUICK) -> tuple[Watcher, list[str]]:
-    """A watcher that looks when it is told to, and what it warns of."""
+    """A watcher that looks when a test calls it, and its warnings."""
     warnings: list[str] = []
     return Watcher(library.index, library.folder, folders, options, warned=warnings.append), warnings
 
@@ -159,7 +159,9 @@ def test_a_flood_of_events_is_one_pass_a_batch(
     assert max(known) <= most + 1 and not watcher._sizes
 
 
-def test_little_is_taken_out_unasked(library: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_is_taken_out_without_a_question(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("moviola.library.ingest.watching._FEW", 2)
     watcher, warnings = look(library, films)
     for name in ("a", "b", "deep/c"):
@@ -181,7 +183,7 @@ def test_a_file_that_moves_is_not_taken_out_while_it_settles(
     assert library.catalogue.video("a").path == str(films / "z.mp4")
 
 
-def test_what_stands_in_the_way_is_said_once_and_waited_for(library: Library, films: Path) -> None:
+def test_an_obstacle_is_reported_once_and_waited_for(library: Library, films: Path) -> None:
     calls = []
 
     def locked(*_: object, **__: object) -> IngestReport:

@@ -1,4 +1,4 @@
-"""Encoding by many processes and machines: the same library, whoever dies in the middle."""
+"""Encoding by many processes and machines: the same library, whichever of them dies in the middle."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Driver:
             command, stdout=subprocess.PIPE, text=True, env=self.environment, start_new_session=True
         )
 
-    def told(self, *arguments: object) -> dict[str, Any]:
+    def result(self, *arguments: object) -> dict[str, Any]:
         """What the driver prints."""
         process = self.start(*arguments)
         out, _ = process.communicate()
         assert process.returncode == 0
-        told: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return told
+        result: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return result
 
     def left(self) -> list[str]:
         """Commands of its processes that do not end by themselves within a minute."""
@@ -131,25 +131,25 @@ def test_two_processes_make_the_same_library_as_one(tmp_path: Path, films: Path,
     with Library(tmp_path / "one", encoder="demo", sentence_encoder="none") as library:
         report = library.index(films, ocr=True)
         assert library.catalogue.cue_counts()["text"]
-    told = driver.told("local", tmp_path / "two", films)
+    result = driver.result("local", tmp_path / "two", films)
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
-    assert told["report"]["added"] == report.added
-    assert told["report"]["refused"] == report.refused
-    assert told["report"]["read"] == report.read
-    assert told["done"] == ["a", "b", "broken", "d", "deep/c", "title"]
-    assert told["auth"] == "token"  # nobody else can have them do something
+    assert result["report"]["added"] == report.added
+    assert result["report"]["refused"] == report.refused
+    assert result["report"]["read"] == report.read
+    assert result["done"] == ["a", "b", "broken", "d", "deep/c", "title"]
+    assert result["auth"] == "token"  # nobody else can have them do something
 
 
 @pytest.mark.long(2)
 def test_a_node_and_workers_that_die_in_the_middle(tmp_path: Path, named: Path, driver: Driver) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
-    told = driver.told("killed", tmp_path / "library", named, begun)
+    result = driver.result("killed", tmp_path / "library", named, begun)
     tried = {path.stem: len(path.read_text().split()) for path in begun.glob("*.begun")}
     assert tried["always"] == ATTEMPTS
     assert tried["once"] >= 2 and tried["node"] >= 2
-    report = told["report"]
-    assert told["done"] == list(NAMES)
+    report = result["report"]
+    assert result["done"] == list(NAMES)
     assert report["added"] == [name for name in NAMES if name != "always"]
     assert list(report["refused"]) == ["always"]
     assert report["refused"]["always"].startswith(f"always.mp4: its worker died at each of {ATTEMPTS}")
@@ -164,15 +164,15 @@ def test_a_node_and_workers_that_die_in_the_middle(tmp_path: Path, named: Path, 
         library.index(named, ocr=False)
     assert searched(tmp_path / "library") == searched(one)
     # The two nodes that were left, of one core each, and the one that may not be known to be dead yet.
-    assert told["squares"] == [number * number for number in range(40)]
-    assert told["in_flight"] <= 3 * 4 + 1
-    assert told["threads"] == "1"
+    assert result["squares"] == [number * number for number in range(40)]
+    assert result["in_flight"] <= 3 * 4 + 1
+    assert result["threads"] == "1"
     # Asked for what they cannot do.
-    assert told["blind"][0] == "WorkersError"
-    assert "node " in told["blind"][1] and "harbour.mp4: no such file here" in told["blind"][1]
-    assert told["raised"] == ["UnreadableMedia", "harbour.mp4: no such file here"]
-    assert told["left"][0] == "WorkersError" and "no node is left" in told["left"][1]
-    assert told["gone"][0] == "WorkersError" and "Ray cannot be used" in told["gone"][1]
+    assert result["blind"][0] == "WorkersError"
+    assert "node " in result["blind"][1] and "harbour.mp4: no such file here" in result["blind"][1]
+    assert result["raised"] == ["UnreadableMedia", "harbour.mp4: no such file here"]
+    assert result["left"][0] == "WorkersError" and "no node is left" in result["left"][1]
+    assert result["gone"][0] == "WorkersError" and "Ray cannot be used" in result["gone"][1]
 
 
 def searched(library: Path) -> list[Any]:
@@ -325,7 +325,7 @@ def test_a_node_with_another_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Head:
-    """A head of a cluster that does not take the first so many clients."""
+    """A head of a cluster that refuses a number of clients at first."""
 
     exceptions = SimpleNamespace(RayError=RuntimeError)
 

@@ -102,7 +102,7 @@ def test_nothing_but_the_protocol_on_standard_output(folder: Path, tmp_path: Pat
 
 
 def test_no_library(tmp_path: Path) -> None:
-    """One line on standard error, as of any command."""
+    """One line on standard error, as from any command."""
     said = subprocess.run(
         [sys.executable, "-m", "moviola", "mcp", "-l", str(tmp_path / "none")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,

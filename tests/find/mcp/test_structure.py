@@ -129,7 +129,7 @@ def test_arguments_of_any_structure(agent: Agent, name: str) -> None:
 
 
 def test_an_error_that_nobody_has_foreseen_is_seen(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the test above could not fail."""
+    """If not, the test above could not fail."""
 
     def defect(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("of ours")

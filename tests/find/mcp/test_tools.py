@@ -55,14 +55,14 @@ def error(result: CallToolResult) -> str:
 
 def answering(monkeypatch: pytest.MonkeyPatch, answer: SearchResult) -> list[tuple[Any, SearchOptions]]:
     """Let the library answer with that; what it is asked."""
-    asked: list[tuple[Any, SearchOptions]] = []
+    calls: list[tuple[Any, SearchOptions]] = []
 
     def search(_: Library, query: Any, options: SearchOptions) -> SearchResult:
-        asked.append((query, options))
+        calls.append((query, options))
         return answer
 
     monkeypatch.setattr(Library, "search", search)
-    return asked
+    return calls
 
 
 # ---- what is offered ---------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_every_parameter_reaches_the_library(
     call: Call, clips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     picture = clips / "x.png"
-    asked = answering(monkeypatch, SearchResult(confident=True))
+    calls = answering(monkeypatch, SearchResult(confident=True))
     terms = [{"text": "a dog"}, {"video_id": "street", "time": 5}, {"picture": str(picture)}]
     right, wrong = ({"video_id": "street", "start": start, "end": start + 1} for start in (1, 3))
     query = {
@@ -172,7 +172,7 @@ def test_every_parameter_reaches_the_library(
         "search_moments", query=query, videos=["street"], filter=texts, by="visual", top_k=4, per_video=1,
         min_score=0.2, refine=False, weak=False,
     )  # fmt: skip
-    ((query, options),) = asked
+    ((query, options),) = calls
     assert (
         str(query)
         == f"a dog + like street@5 + like {picture}, within 5 s then rain; not snow (1 right, 1 wrong)"
@@ -203,11 +203,11 @@ def test_marks_alone_are_a_question(call: Call, monkeypatch: pytest.MonkeyPatch)
     found = structure(call("search_moments", query={"right": right}, top_k=1))
     assert [moment["video_id"] for moment in found["moments"]] == ["street"]
     assert found["query"] == "(1 right)"
-    asked = answering(monkeypatch, SearchResult(confident=True))
+    calls = answering(monkeypatch, SearchResult(confident=True))
     call("search_moments", query={"right": right, "without": ["snow"]})
     call("search_moments", query={"right": right, "then": [{"terms": [{"text": "rain"}]}]})
     alone = Marked(None, (MarkedMoment("street", 1, 4),))
-    assert [query for query, _ in asked] == [alone.without("snow"), alone.then("rain")]
+    assert [query for query, _ in calls] == [alone.without("snow"), alone.then("rain")]
 
 
 def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +222,8 @@ def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_place_without_a_distance_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.9, 1)]))
     assert structure(call("search_moments", query="a", filter={"near": "1,2,3km"}))["note"] == ""
-    asked = call("search_moments", query="a", filter={"near": "1,2"})
-    assert "near 1,2: at most 1 km away" in structure(asked)["note"]
+    calls = call("search_moments", query="a", filter={"near": "1,2"})
+    assert "near 1,2: at most 1 km away" in structure(calls)["note"]
 
 
 def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPa
 def test_how_sure_an_answer_is_is_said(
     call: Call, monkeypatch: pytest.MonkeyPatch, band: Band, said: str, shown: int
 ) -> None:
-    """What is possible is shown, what only is the nearest has no sheet."""
+    """Possible moments are shown; those that are only the nearest have no sheet."""
     moments = [Moment("street", float(at), at + 4.0, BANDS[band], at + 1, band=band) for at in range(8)]
     answering(monkeypatch, SearchResult(moments))
     result = call("search_moments", query="an octopus")
@@ -278,17 +278,17 @@ OPTIONAL = ("filter", "videos", "by", "top_k", "per_video", "min_score", "refine
 
 
 @pytest.mark.parametrize("blank", [None, "", " ", [], [""], [None]])
-def test_what_is_left_out_may_be_sent_as_nothing(
+def test_omitted_parameters_may_be_sent_as_null(
     call: Call, monkeypatch: pytest.MonkeyPatch, blank: object
 ) -> None:
     """Some clients fill in every optional argument; refused, they would never get an answer."""
-    asked = answering(monkeypatch, SearchResult(confident=False))
+    calls = answering(monkeypatch, SearchResult(confident=False))
     structure(call("search_moments", query="a red wall"))
     structure(call("search_moments", query="a red wall", **dict.fromkeys(OPTIONAL, blank), unheard_of=blank))
     term = {"text": "a red wall", "picture": None, "video_id": "", "time": None, "weight": None}
     query = {"terms": [term], "then": None, "without": [], "right": None, "concept": "", "first": None}
     structure(call("search_moments", query=query, filter={"tag": "", "near": None}))
-    assert asked[0] == asked[1] == asked[2]
+    assert calls[0] == calls[1] == calls[2]
     monkeypatch.undo()
     plain = structure(call("list_videos"))
     assert structure(call("list_videos", folder=blank, offset=blank)) == plain

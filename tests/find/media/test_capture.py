@@ -140,7 +140,7 @@ def test_points_of_iso_6709(text: str, point: tuple[float, float] | None) -> Non
     assert parse_point(text) == (None if point is None else pytest.approx(point, abs=1e-9))
 
 
-def test_what_is_no_film_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_no_film_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("text")
     with pytest.raises(UnreadableMedia):
         read_facts(tmp_path / "a.mp4")

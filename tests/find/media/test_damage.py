@@ -195,7 +195,7 @@ def test_fragments_that_are_missing_are_missed(films: Any, tmp_path: Path) -> No
     assert at is not None and 3 < at < 6
 
 
-def test_what_stands_still_is_no_damage(tmp_path: Path) -> None:
+def test_a_still_picture_is_no_damage(tmp_path: Path) -> None:
     import av
 
     path = tmp_path / "slides.mkv"
@@ -244,7 +244,7 @@ def test_a_damaged_picture_is_bridged_and_counted(films: Any, tmp_path: Path) ->
         ("talk.mkv", b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", NoVideoStream, "subtitle only"),
     ],
 )
-def test_what_is_no_video_is_refused_with_its_reason(
+def test_a_file_that_is_no_video_is_refused_with_its_reason(
     tmp_path: Path, name: str, content: bytes | None, error: type[MediaError], reason: str
 ) -> None:
     path = tmp_path / name
@@ -373,7 +373,7 @@ def test_few_large_pictures_wait_in_memory(films: Any, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
-def test_what_is_no_regular_file_is_refused_before_it_is_opened(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_no_regular_file_is_refused_before_it_is_opened(tmp_path: Path, kind: str) -> None:
     import os
 
     make = {"pipe": os.mkfifo, "folder": os.mkdir, "link": lambda path: path.symlink_to(path)}[kind]

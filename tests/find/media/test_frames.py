@@ -157,7 +157,7 @@ class Watching:
 
 
 @pytest.mark.parametrize("name", FILMS)
-def test_who_watches_is_told_of_every_picture_and_changes_none(films: Any, name: str) -> None:
+def test_a_watcher_gets_every_picture_and_changes_none(films: Any, name: str) -> None:
     path, _ = films.make(name, **FILMS[name])
     times = stamps(path)
     with sample_frames(path, size=SMALL) as stream:

@@ -146,8 +146,8 @@ def test_a_matroska_header_that_lies_is_not_asked(tmp_path: Path, factor: float 
         if factor is None:
             data = data[: place - 3] + b"\xec\x89\x88" + data[place:]
         else:
-            (told,) = struct.unpack(">d", data[place : place + 8])
-            data = data[:place] + struct.pack(">d", told * factor) + data[place + 8 :]
+            (stated,) = struct.unpack(">d", data[place : place + 8])
+            data = data[:place] + struct.pack(">d", stated * factor) + data[place + 8 :]
         while (tag := data.find(b"DURATION")) >= 0:  # of the streams
             data = data[:tag] + b"DURATIOX" + data[tag + 8 :]
         return data
@@ -155,8 +155,8 @@ def test_a_matroska_header_that_lies_is_not_asked(tmp_path: Path, factor: float 
     assert sides(rewritten(film, lie)) == pytest.approx(5.0, abs=0.03)
 
 
-@pytest.mark.parametrize("told", [1.0, 60.0])
-def test_an_mp4_header_that_lies_is_not_asked(tmp_path: Path, told: float) -> None:
+@pytest.mark.parametrize("stated", [1.0, 60.0])
+def test_an_mp4_header_that_lies_is_not_asked(tmp_path: Path, stated: float) -> None:
     """Where all pictures are there of which the header says that they are, none is missing."""
     film = make_film(tmp_path / "film.mp4", Pictures(5.0))
 
@@ -164,7 +164,7 @@ def test_an_mp4_header_that_lies_is_not_asked(tmp_path: Path, told: float) -> No
         for kind, scale_at, at in ((b"mdhd", 16, 20), (b"mvhd", 16, 20)):
             place = data.index(kind)
             scale = int.from_bytes(data[place + scale_at : place + scale_at + 4], "big")
-            data = data[: place + at] + struct.pack(">I", round(told * scale)) + data[place + at + 4 :]
+            data = data[: place + at] + struct.pack(">I", round(stated * scale)) + data[place + at + 4 :]
         return data.replace(b"edts", b"free")
 
     assert sides(rewritten(film, lie)) == pytest.approx(5.0)

@@ -34,7 +34,7 @@ SAID = [
 
 
 def rolling(rows: int, gap: float, *, between: bool) -> list[Line]:
-    """Captions of so many rows: each line comes below the earlier ones; ``between`` they are shown alone."""
+    """Captions of ``rows`` rows: each line comes below the earlier ones; ``between`` they are shown alone."""
     found = []
     for n, said in enumerate(SAID):
         start = 2.0 * n

@@ -1,4 +1,4 @@
-"""What is written: films with the same bytes each time, contact sheets."""
+"""Files that are written: films with the same bytes each time, contact sheets."""
 
 from __future__ import annotations
 

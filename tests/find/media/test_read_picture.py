@@ -69,7 +69,7 @@ def test_pictures_too_elongated_or_too_large_are_named(
         read_picture(tmp_path / "x.png", SIZE)
 
 
-def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
+def test_a_file_without_a_picture_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(b"no picture")
     for name in ("x.png", "missing.png"):
         with pytest.raises((UnreadableMedia, NoVideoStream), match=name):

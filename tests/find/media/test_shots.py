@@ -55,7 +55,7 @@ def blended(first: Sequence[Image], second: Sequence[Image]) -> list[Image]:
 
 @pytest.fixture
 def shots_of(tmp_path: Path) -> Callable[..., list[Transition]]:
-    """What is found in a film of some pictures, looked at ``sampling`` times a second."""
+    """Transitions of a film of some pictures, looked at ``sampling`` times a second."""
 
     def find(images: Iterable[Image], rate: float = 25.0, sampling: float = 1.0) -> list[Transition]:
         path = tmp_path / "film.mp4"
@@ -66,7 +66,7 @@ def shots_of(tmp_path: Path) -> Callable[..., list[Transition]]:
 
 
 def watched(path: Path, rate: float = 1.0, at_once: int = 1) -> tuple[ShotFinder, list[Stretch]]:
-    """A film whose frames came in, so many at once, and what has to be looked through."""
+    """A film whose frames came in, ``at_once`` of them together, and the spans to be looked through."""
     finder, named = ShotFinder(rate), []
     with sample_frames(path, rate=rate, size=SAMPLE, watcher=finder.pictures) as stream:
         while frames := [frame.image for frame in islice(stream, at_once)]:
@@ -250,7 +250,7 @@ def film_of_everything() -> list[Image]:
 
 
 @pytest.mark.parametrize("settings", ENCODED.values(), ids=ENCODED)
-def test_pictures_that_pass_by_tell_what_all_pictures_do(tmp_path: Path, settings: str) -> None:
+def test_pictures_that_pass_by_give_what_all_pictures_do(tmp_path: Path, settings: str) -> None:
     images = film_of_everything()
     path = encoded(tmp_path / "film.mp4", images, settings)
     found = find_transitions(path, rate=1.0, size=SAMPLE)
@@ -280,7 +280,7 @@ def test_where_few_pictures_are_kept_the_film_is_decoded_again(
     assert joined([*finder.marks, *look_through(path, named)]) == expected
 
 
-def test_where_everything_has_to_be_decoded_nothing_is_told_by_what_passed(tmp_path: Path) -> None:
+def test_where_everything_has_to_be_decoded_nothing_is_found_on_the_way(tmp_path: Path) -> None:
     path = encoded(tmp_path / "film.mp4", film_of_everything(), WHOLE)
     damaged = bytearray(path.read_bytes())
     middle = len(damaged) // 2
@@ -364,7 +364,7 @@ def test_every_slope_is_part_of_one_transition_at_most(kinds: list[str]) -> None
 @pytest.mark.parametrize("sampling", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("first_look", [1.0, 5.0, 1000.0])
 @pytest.mark.parametrize("at_once", [1, 32])
-def test_what_is_found_is_the_same_however_frames_come_in(
+def test_transitions_are_the_same_however_frames_come_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: float, first_look: float, at_once: int
 ) -> None:
     monkeypatch.setattr(shots, "_FIRST_LOOK", first_look)

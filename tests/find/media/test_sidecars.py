@@ -91,7 +91,7 @@ def test_sidecars_share_the_stem(tmp_path: Path) -> None:
     assert beside(tmp_path, "film.two.mp4") == ["film.two.en.srt", "film.two.srt"]
 
 
-def test_sidecars_may_spell_accents_otherwise(tmp_path: Path) -> None:
+def test_sidecars_may_have_accents_in_another_form(tmp_path: Path) -> None:
     one, two = "caf\u00e9", "cafe\u0301"
     touch(tmp_path, [f"{one}.mp4", f"{one}.de.srt", f"{two}.en.srt", f"{two}.srt"])
     assert beside(tmp_path, f"{one}.mp4") == [f"{two}.en.srt", f"{two}.srt", f"{one}.de.srt"]

@@ -25,7 +25,7 @@ def said(subtitles: Subtitles) -> list[tuple[float, float, str]]:
 
 def test_two_stamps_in_a_line_are_no_line_of_times(tmp_path: Path) -> None:
     """A parser that takes any line with two stamps for a time line loses every line of three words of
-    automatic captions, and whoever names two times.
+    automatic captions, and lines in which two times are said.
     """
     captions = (
         "WEBVTT\n\n00:00:01.000 --> 00:00:04.000\n"

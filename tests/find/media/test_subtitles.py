@@ -228,7 +228,9 @@ def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) 
     assert embedded_subtitles(out).cues == (Cue(1.0, 2.5, "Hello, you"),)
 
 
-def test_tracks_are_told_apart_and_what_two_of_them_say_is_kept_once(films: Any, tmp_path: Path) -> None:
+def test_tracks_are_separate_and_lines_that_two_of_them_have_are_kept_once(
+    films: Any, tmp_path: Path
+) -> None:
     path, _ = films.make("forced_mkv", suffix="mkv", seconds=4)
     out = tmp_path / "text.mkv"
     with_tracks(path, out, "subrip", {"Bonjour": Disposition.forced, "Hello": 0})

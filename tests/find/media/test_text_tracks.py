@@ -64,8 +64,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_all_tracks_are_read_and_each_text_once(tmp_path: Path, name: str) -> None:
-    """Only the first track was read, whatever its flags: words of the default one were not found. What is
-    said for all and for the deaf alike was there twice, and is there once, without loss of the sounds.
+    """Only the first track was read, whatever its flags: words of the default one were not found. Lines for
+    all and for the deaf alike were there twice, and are there once, without loss of the sounds.
     """
     tracks, expected = CASES[name]
     film = make_film(tmp_path / "film.mkv", Pictures(3.0), *tracks)

@@ -41,10 +41,10 @@ def answered(page: Page, states: list[dict[str, Any]]) -> list[str]:
     """Let the server say these states, the last one again and again, or be away at AWAY; gives the methods of
     requests.
     """
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(route: Route) -> None:
-        asked.append(route.request.method)
+        requests.append(route.request.method)
         if route.request.method == "DELETE":
             states[:] = [{"error": {"code": "not_found", "message": "not here any more"}}]
             route.fulfill(status=204)
@@ -57,11 +57,11 @@ def answered(page: Page, states: list[dict[str, Any]]) -> list[str]:
 
     page.route("**/api/exports**", answer)
     page.route("**/api/exports/*", answer)
-    return asked
+    return requests
 
 
 def test_a_long_export_shows_how_far_it_is_and_can_be_cancelled(collected: Page) -> None:
-    asked = answered(collected, [STATE | {"share": None, "seconds_left": None}, STATE])
+    requests = answered(collected, [STATE | {"share": None, "seconds_left": None}, STATE])
     collected.get_by_role("button", name="Export", exact=True).click()
     progress = collected.get_by_role("article", name="Export")
     cancel = progress.get_by_role("button", name="Cancel the export")
@@ -75,7 +75,7 @@ def test_a_long_export_shows_how_far_it_is_and_can_be_cancelled(collected: Page)
     cancel.press("Enter")
     expect(progress).to_have_count(0)
     expect(collected.locator("body")).not_to_be_focused()
-    assert "DELETE" in asked
+    assert "DELETE" in requests
     expect(collected.locator("#collection-view [role=alert]")).to_be_empty()
     expect(collected.get_by_role("button", name="Export", exact=True)).to_be_enabled()
 

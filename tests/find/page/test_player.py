@@ -149,8 +149,8 @@ def test_the_picture_that_is_shown_is_saved_as_it_is(page: Page, served: Served)
         page.keyboard.press("S")
     assert re.fullmatch(r"launch 0\.\d\d\.\d{3}\.png", saved.value.suggested_filename)
     picture = Image.open(saved.value.path()).convert("RGB")
-    asked = {"time": video_time(page), "width": picture.width}
-    still = httpx2.get(f"{served.url}/api/videos/work%2Flaunch/still", params=asked)
+    wanted = {"time": video_time(page), "width": picture.width}
+    still = httpx2.get(f"{served.url}/api/videos/work%2Flaunch/still", params=wanted)
     shown = Image.open(BytesIO(still.content)).convert("RGB")
     assert picture.size == shown.size == (320, 180)
     assert np.abs(np.asarray(picture, float) - np.asarray(shown, float)).mean() < 6  # the next picture has 12
@@ -183,9 +183,9 @@ def test_the_folder_is_opened_by_a_server_on_this_machine(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)
     player.locator("summary").click()
-    with page.expect_request("**/api/videos/work%2Flaunch/folder") as asked:
+    with page.expect_request("**/api/videos/work%2Flaunch/folder") as opening:
         player.get_by_role("button", name="open its folder").click()
-    assert asked.value.method == "POST"
+    assert opening.value.method == "POST"
 
 
 def test_the_menu_lies_inside_windows_of_any_size(page: Page) -> None:
@@ -224,8 +224,8 @@ def test_said_and_written_stand_apart_and_both_follow(page: Page) -> None:
 
 
 def test_what_comes_next_is_loaded_ahead(page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     found = search(page, "a rocket")["moments"]
     until_next = next(i for i, one in enumerate(found) if one["video_id"] != found[0]["video_id"])
     card(page).locator(".opener").focus()
@@ -235,12 +235,12 @@ def test_what_comes_next_is_loaded_ahead(page: Page) -> None:
     following = found[until_next]
     name = following["video_id"].replace("/", "%2F").replace(" ", "%20")
     wanted = (f"/{name}/stream", f"/{name}/still?time={following['start']:g}&width=960", f"/{name}/strip")
-    # Where the next moment is of another video at once, it is asked for as soon as the player opens.
+    # Where the next moment is of another video at once, it is loaded as soon as the player opens.
     with page.expect_request(lambda request: f"/{name}/stream" in request.url):
         opened(page)
         for _ in range(until_next - 1):
             page.keyboard.press("n")
-    assert all(any(part in url for url in asked) for part in wanted[:2])
+    assert all(any(part in url for url in requested) for part in wanted[:2])
 
 
 def test_the_focus_stays_where_it_was_as_the_video_plays_and_pauses(page: Page) -> None:
@@ -273,7 +273,7 @@ def test_a_moment_lies_within_the_video(page: Page) -> None:
     assert page.request.get(f"{page.url.partition('#')[0]}{clip}").ok
 
 
-def test_what_is_said_is_seen_over_an_open_player_and_on_the_full_screen(
+def test_messages_are_seen_over_an_open_player_and_on_the_full_screen(
     open_page: Opener, own_server: Served
 ) -> None:
     page = open_page(own_server)

@@ -63,7 +63,7 @@ def banded(page: Page, *bands: str) -> None:
     page.route("**/api/search", answer)
 
 
-def test_what_is_possible_stands_below_a_line(page: Page) -> None:
+def test_possible_moments_come_below_a_line(page: Page) -> None:
     """An answer without a strong moment is uncertain, and says how many are possible."""
     banded(page, "strong", "possible", "possible", "weak")
     search(page, "a rocket")
@@ -141,7 +141,7 @@ def test_any_number_of_seconds_is_a_gap_and_back_brings_the_one_before(page: Pag
     with searching(page, '"gap":30}'):
         gap.fill("30")
     expect(gap).not_to_have_attribute("aria-invalid", "true")
-    card(page).locator(".opener").click()  # what was asked is one to come back to
+    card(page).locator(".opener").click()  # the earlier search is one to come back to
     page.keyboard.press("Escape")
     expect(page.locator("#player")).to_be_hidden()
     with searching(page, '"gap":90}'):
@@ -277,7 +277,7 @@ def test_a_picture_that_is_chosen_pasted_or_dropped(page: Page, tmp_path: Path) 
     expect(card(page).locator(".title")).to_have_text("launch")
 
 
-def test_rows_by_video_with_so_many_a_row(page: Page) -> None:
+def test_rows_by_video_with_a_number_a_row(page: Page) -> None:
     search(page, "a rocket")
     page.get_by_role("button", name="As rows by video").click()
     expect(page.get_by_role("button", name="As rows by video")).to_be_focused()
@@ -347,7 +347,7 @@ def test_only_this_video(page: Page) -> None:
 
 
 def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
-    """A slow answer to what was asked before is thrown away."""
+    """A slow answer to an earlier search is thrown away."""
     held: list[object] = []
     page.route(
         "**/api/search",

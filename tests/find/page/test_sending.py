@@ -119,7 +119,9 @@ def test_an_upload_goes_on_when_the_page_is_opened_again(
     assert (own_server.incoming / film.name).read_bytes() == content
 
 
-def test_what_is_no_video_leaves_nothing(open_page: Opener, own_server: Served, tmp_path: Path) -> None:
+def test_a_file_that_is_no_video_leaves_nothing(
+    open_page: Opener, own_server: Served, tmp_path: Path
+) -> None:
     page = open_page(own_server, "#/library")
     (tmp_path / "notes.mp4").write_text("no film at all")
     choose(page, tmp_path / "notes.mp4")

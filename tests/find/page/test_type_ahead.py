@@ -1,4 +1,4 @@
-"""Names that are offered while somebody types, and one video searched alone from wherever it is shown."""
+"""Names that are offered while a user types, and one video searched alone from wherever it is shown."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_videos_and_tags_are_offered_and_taken_by_keys(
     expect(page.locator("#status .chip", has_text="tagged Laurels")).to_be_visible()
     with searching(page, "a rocket") as answered:
         box.fill("a rocket")
-    asked = answered.value.request.post_data_json
-    assert (asked["videos"], asked["filter"]) == (["work/launch"], {"tag": "Laurels"})
+    sent = answered.value.request.post_data_json
+    assert (sent["videos"], sent["filter"]) == (["work/launch"], {"tag": "Laurels"})
     expect(options).to_have_count(0)
 
 
@@ -65,12 +65,12 @@ def test_a_name_that_nobody_taught_is_said(page: Page) -> None:
 
 
 def test_nothing_is_offered_for_a_long_text(page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "completions" in request.url else None)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if "completions" in request.url else None)
     search(page, "a cat " * 50 + "on a roof")
     with page.expect_request("**/api/completions?*"):
         page.get_by_label("What to look for").fill("a cat")
-    assert [url.rpartition("text=")[2] for url in asked] == ["a+cat"]
+    assert [url.rpartition("text=")[2] for url in sent] == ["a+cat"]
 
 
 def test_the_offer_goes_away_by_escape_and_leaves_the_way_to_the_results(page: Page) -> None:

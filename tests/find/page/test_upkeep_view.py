@@ -86,7 +86,7 @@ def test_saved_searches_stand_in_the_library_with_what_is_new(
 
 
 def test_ten_thousand_videos_are_listed_in_pages(page: Page) -> None:
-    """Of a long list a page is asked for and drawn at a time."""
+    """Of a long list a page is fetched and drawn at a time."""
     asked: list[str] = []
     kept: list[dict[str, object]] = []
 

@@ -228,7 +228,7 @@ def test_back_closes_the_player_and_what_was_marked_in_it_stays(page: Page) -> N
     expect(page.locator("#player")).to_be_hidden()
 
 
-def test_what_is_marked_in_the_player_is_taken_back_there(page: Page) -> None:
+def test_marks_in_the_player_are_taken_back_there(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)
     page.keyboard.press("+")
@@ -283,7 +283,7 @@ def test_a_frame_is_as_long_as_in_the_video(page: Page) -> None:
     ("status", "code", "said"),
     [(404, "not_found", "its file is gone"), (409, "unavailable", "no picture can be decoded")],
 )
-def test_what_is_wrong_with_a_stream_is_said_and_not_asked_again(
+def test_a_fault_of_a_stream_is_shown_and_not_requested_again(
     page: Page, status: int, code: str, said: str
 ) -> None:
     asked: list[str] = []

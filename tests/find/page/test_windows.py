@@ -122,34 +122,35 @@ def test_the_player_in_windows_of_any_size(page: Page) -> None:
 
 
 HIDDEN = "one => { one.style.visibility = 'hidden'; }"
-OTHERWISE = """one => {
+STATELESS = """one => {
   for (const name of ["pressed", "selected", "current", "expanded"]) one.removeAttribute(`aria-${name}`);
   one.classList.remove("on");
   document.activeElement.blur();
 }"""
 CURRENT = "one => one.setAttribute('aria-current', 'true')"
-# What must be seen by itself or look otherwise without its state, where grounds and shadows are not painted.
-TOLD = {
-    "welcome": {".search-field": OTHERWISE},
+# Parts that must be seen by themselves, or look different without their state, where grounds and shadows are
+# not painted.
+CHANGED = {
+    "welcome": {".search-field": STATELESS},
     "results": {
         ".score span": HIDDEN,
-        ".tools .collect.on": OTHERWISE,
-        ".layout [aria-pressed='true']": OTHERWISE,
-        ".filter-button": OTHERWISE,
-        ".bars [aria-selected='true']": OTHERWISE,
+        ".tools .collect.on": STATELESS,
+        ".layout [aria-pressed='true']": STATELESS,
+        ".filter-button": STATELESS,
+        ".bars [aria-selected='true']": STATELESS,
     },
     "player": {".head": HIDDEN, ".handle.start": HIDDEN, ".cues button:not([aria-current])": CURRENT},
-    "keys": {".keys .icon-button": OTHERWISE},
+    "keys": {".keys .icon-button": STATELESS},
 }
 
 
-def test_states_are_told_apart_in_the_colours_of_the_system(open_page: Opener, dated: Served) -> None:
+def test_states_are_distinct_in_the_colours_of_the_system(open_page: Opener, dated: Served) -> None:
     page = open_page(dated, forced_colors="active", reduced_motion="reduce")
     same = []
     for view in views(page):
         if view == "player":
             page.locator("#player video").evaluate("video => video.pause()")
-        for those, change in TOLD.get(view, {}).items():
+        for those, change in CHANGED.get(view, {}).items():
             one = page.locator(those).locator("visible=true").first.element_handle()
             one.scroll_into_view_if_needed()
             before = look_of(page, one)

@@ -82,7 +82,7 @@ def test_the_proposal_stays_at_any_rate(rate: int) -> None:
         np.testing.assert_allclose((found.start[0], found.end[0]), (span.start, span.end))
 
 
-def test_what_lies_behind_the_end_is_cut_to_the_video() -> None:
+def test_spans_behind_the_end_are_cut_to_the_video() -> None:
     features = replace(videos_of([0.5] * 14, [0.5] * 4), durations=np.array([10.0, 4.0]))
     start, end = features.clip_spans(np.array([0, 0, 1]), [12.0, 8.0, 0.0], [14.0, 12.0, 4.0])
     assert (start < end).all() and end.max() <= 10

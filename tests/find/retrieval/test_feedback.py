@@ -94,7 +94,7 @@ def test_a_right_mark_lowers_nothing_and_a_wrong_mark_raises_nothing(
 ) -> None:
     scores = np.full(len(pieces), score)
     before = Marks.of(right, wrong).scores(pieces, scores)
-    # Cosines are float32, and those of one mark are rounded otherwise beside another.
+    # Cosines are float32, and those of one mark are rounded differently beside another.
     assert (Marks.of(np.concatenate([right, more]), wrong).scores(pieces, scores) >= before - 1e-5).all()
     assert (Marks.of(right, np.concatenate([wrong, more])).scores(pieces, scores) <= before + 1e-5).all()
 

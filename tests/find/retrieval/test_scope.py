@@ -99,7 +99,7 @@ def test_standing_against_its_definition(retrieval: Retrieval, queries: QueryFea
 def test_cosines_with_segments_in_any_order(
     retrieval: Retrieval, queries: QueryFeatures, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole segments, a short last one, one that is asked for twice."""
+    """Whole segments, a short last one, one that is given twice."""
     monkeypatch.setattr("moviola.retrieval.cosines._COMPARED_AT_ONCE", at_once)
     vectors = retrieval.vectors(queries)
     video, position = np.array([[3, 0, 1], [0, 3, 2]]), np.array([[9, 2, 0], [6, 9, 1]])

@@ -1,4 +1,4 @@
-"""What is computed for all proposals at once, against the same one by one."""
+"""Computations for all proposals at once, against the same one by one."""
 
 from __future__ import annotations
 

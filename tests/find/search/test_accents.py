@@ -54,8 +54,8 @@ def test_its_name_is_completed(library: Library) -> None:
 @pytest.mark.parametrize("folder", ["*Café*", "{films}/Übung"])
 def test_its_folder_is_found(library: Library, folder: str) -> None:
     video = library.catalogue.video(APART)
-    asked = normalize("NFC", folder.format(films=Path(video.path).parents[1]))
-    assert Filter(folder=asked).rows({video.row: video}, library.catalogue) == {video.row}
+    composed = normalize("NFC", folder.format(films=Path(video.path).parents[1]))
+    assert Filter(folder=composed).rows({video.row: video}, library.catalogue) == {video.row}
 
 
 def test_a_tag_lies_on_the_video_itself(accented: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_a_long_video_leaves_room_for_the_others(library: Library, films: Path, 
 
 
 class Receiver(HTTPServer):
-    """Answers each POST as it was told to, and keeps what it was given."""
+    """Answers each POST with the status that a test has set, and keeps what it was sent."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -180,7 +180,7 @@ def test_a_webhook_that_failed_is_asked_again(
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 400])
-def test_what_is_answered_otherwise_than_by_2xx_was_not_delivered(
+def test_an_answer_other_than_2xx_is_no_delivery(
     library: Library,
     films: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -284,7 +284,7 @@ def test_a_finding_that_is_refused_keeps_no_other_from_its_receiver(library: Lib
 
 
 def test_a_fault_of_our_own_keeps_no_other_finding_from_a_receiver(caplog: pytest.LogCaptureFixture) -> None:
-    """The thread ended by it, and whoever waited for the receiver waited for ever."""
+    """The thread ended by it, and callers that waited for the receiver waited for ever."""
     done: list[tuple[str, bool]] = []
 
     def give(body: bytes) -> None:

@@ -157,18 +157,18 @@ questions = st.builds(Asked, queries, options)
 # ---- JSON --------------------------------------------------------------------------------------------------
 
 
-@given(asked=questions)
+@given(question=questions)
 @example(
-    asked=Asked(
+    question=Asked(
         Marked(Without.of(Marked(None, (MarkedMoment("a", 0, 1),)), ["b"]), (), (MarkedMoment("a", 2, 3),))
     )
 )
-@example(asked=Asked(Steps((Marked(Text("a").then("b"), concept="c"), Text("d")), (5.0,))))  # type: ignore[arg-type]
-def test_json_holds_every_question(asked: Asked) -> None:
-    row = json.loads(json.dumps(asked.to_json(), allow_nan=False))
-    assert Asked.from_json(row) == asked
+@example(question=Asked(Steps((Marked(Text("a").then("b"), concept="c"), Text("d")), (5.0,))))  # type: ignore[arg-type]
+def test_json_holds_every_question(question: Asked) -> None:
+    row = json.loads(json.dumps(question.to_json(), allow_nan=False))
+    assert Asked.from_json(row) == question
     assert Asked.from_json(row).to_json() == row
-    assert query_from_json(query_to_json(asked.query)) == asked.query
+    assert query_from_json(query_to_json(question.query)) == question.query
 
 
 @given(filters)
@@ -219,14 +219,14 @@ json_values = st.recursive(
 @example({"filter": [["taken", "2023"]], "query": "a"}, True)
 def test_any_other_json_is_refused_in_words(row: Any, whole: bool) -> None:
     try:
-        asked = Asked.from_json(row if whole else {"query": row})
+        question = Asked.from_json(row if whole else {"query": row})
     except MoviolaError as error:
         assert str(error)
     else:
-        assert Asked.from_json(asked.to_json()) == asked
+        assert Asked.from_json(question.to_json()) == question
 
 
-def test_what_is_nested_too_deep_is_refused() -> None:
+def test_json_nested_too_deep_is_refused() -> None:
     row: Any = {"terms": [{"text": "a"}]}
     for _ in range(3_000):
         row = {"first": row}
@@ -248,7 +248,7 @@ def test_what_is_nested_too_deep_is_refused() -> None:
         ({}, "query"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_by_its_place(row: Any, place: str) -> None:
+def test_faults_are_named_by_their_place(row: Any, place: str) -> None:
     with pytest.raises(MoviolaError) as refused:
         Asked.from_json(row)
     assert refused.value.place == place
@@ -273,10 +273,10 @@ def library(folder: Path) -> Iterator[Library]:
         yield opened
 
 
-def there(asked: Asked, folder: Path) -> Asked:
+def there(question: Asked, folder: Path) -> Asked:
     """The same question of the pictures that are there."""
     names = {f"/pictures/{name}": str(folder / name) for name in PICTURES}
-    return Asked.from_json(renamed(asked.to_json(), names))
+    return Asked.from_json(renamed(question.to_json(), names))
 
 
 @contextmanager
@@ -295,21 +295,21 @@ def heard(library: Library) -> Iterator[list[Asked]]:
         del library.search
 
 
-@given(asked=questions)
-def test_the_last_answer_holds_every_question(asked: Asked, folder: Path) -> None:
-    keep_answer(folder / "lib", KeptAnswer(asked, []))
-    assert kept_answer(folder / "lib").asked == asked
+@given(question=questions)
+def test_the_last_answer_holds_every_question(question: Asked, folder: Path) -> None:
+    keep_answer(folder / "lib", KeptAnswer(question, []))
+    assert kept_answer(folder / "lib").asked == question
 
 
 @settings(max_examples=25)
-@given(asked=questions)
+@given(question=questions)
 def test_a_saved_search_holds_every_question_with_its_pictures(
-    asked: Asked, folder: Path, library: Library
+    question: Asked, folder: Path, library: Library
 ) -> None:
-    asked = there(asked, folder)
-    entry = library.saved.save("any", asked)
+    question = there(question, folder)
+    entry = library.saved.save("any", question)
     saved = library.saved.asked("any")
-    assert Asked.from_json(renamed(saved.to_json(), kept_names(folder))) == asked
+    assert Asked.from_json(renamed(saved.to_json(), kept_names(folder))) == question
     assert entry.value.pictures == library.userdata.pictures().keys()  # type: ignore[union-attr]  # of its kind
     lines = list(library.userdata.export())
     library.userdata.delete("search", "any")
@@ -326,18 +326,20 @@ def kept_names(folder: Path) -> dict[str, str]:
 
 
 @settings(max_examples=60)
-@given(asked=questions)
-def test_http_asks_every_question(asked: Asked, served: TestClient) -> None:
+@given(question=questions)
+def test_http_asks_every_question(question: Asked, served: TestClient) -> None:
     library, names = served.app.state.service.library, {}  # type: ignore[attr-defined]
     for name in PICTURES:
         sent = served.post("/api/pictures", content=(library.folder.parent / name).read_bytes())
         names[f"/pictures/{name}"] = sent.json()["picture"]
     paths = {served.app.state.service.uploads.path(name): path for path, name in names.items()}  # type: ignore[attr-defined]
-    body = {"top_k": asked.options.top_k, **renamed(asked.to_json(), names)}
+    body = {"top_k": question.options.top_k, **renamed(question.to_json(), names)}
     with heard(library) as questions:
         served.post("/api/search", json=body).raise_for_status()
     (found,) = questions
-    assert Asked.from_json(renamed(found.to_json(), {str(one): name for one, name in paths.items()})) == asked
+    assert (
+        Asked.from_json(renamed(found.to_json(), {str(one): name for one, name in paths.items()})) == question
+    )
 
 
 @pytest.fixture(scope="module")
@@ -347,11 +349,11 @@ def served(folder: Path) -> Iterator[TestClient]:
 
 
 @settings(max_examples=30)
-@given(asked=questions)
-def test_agents_ask_every_question(asked: Asked, folder: Path, library: Library) -> None:
-    asked = there(asked, folder)
+@given(question=questions)
+def test_agents_ask_every_question(question: Asked, folder: Path, library: Library) -> None:
+    question = there(question, folder)
     server = library_server(library, pictures=folder)
-    arguments = {"top_k": asked.options.top_k, **asked.to_json()}
+    arguments = {"top_k": question.options.top_k, **question.to_json()}
     if isinstance(arguments["query"], str):  # the SDK reads `null` and lists in a text as JSON
         arguments["query"] = {"terms": [{"text": arguments["query"]}]}
 
@@ -362,28 +364,28 @@ def test_agents_ask_every_question(asked: Asked, folder: Path, library: Library)
     with heard(library) as questions:
         result = anyio.run(call)
     assert not result.is_error, result.content
-    assert questions == [asked]
+    assert questions == [question]
 
 
 @settings(max_examples=5)
-@given(asked=st.lists(questions, min_size=20, max_size=20))
+@given(question=st.lists(questions, min_size=20, max_size=20))
 def test_the_page_holds_every_question_and_so_do_its_links(
-    asked: list[Asked], tmp_path_factory: pytest.TempPathFactory
+    question: list[Asked], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     tmp_path = tmp_path_factory.mktemp("page")
-    write_json(tmp_path / "asked.json", [one.to_json() for one in asked])
+    write_json(tmp_path / "asked.json", [one.to_json() for one in question])
     script = f"""
       import {{ readFileSync }} from "node:fs";
       const asking = await page("base/asked.js");
       const {{ askedBy, describe, linkedSearch, parametersOf, searchOf, wordsOf }} = asking;
-      const asked = JSON.parse(readFileSync({json.dumps(str(tmp_path / "asked.json"))}));
-      console.log(JSON.stringify(asked.map((one) => {{
+      const questions = JSON.parse(readFileSync({json.dumps(str(tmp_path / "asked.json"))}));
+      console.log(JSON.stringify(questions.map((one) => {{
         const link = String(parametersOf(searchOf(one)));
         const search = linkedSearch(new URLSearchParams(link));
         return [askedBy(searchOf(one)), askedBy(search), describe(search), [...wordsOf(search)].length >= 0];
       }})));
     """
-    for one, (held, linked, described, _) in zip(asked, run_script(script, tmp_path), strict=True):
+    for one, (held, linked, described, _) in zip(question, run_script(script, tmp_path), strict=True):
         assert Asked.from_json(held) == one
         assert Asked.from_json(linked) == one
         assert described.strip()
@@ -393,9 +395,9 @@ def test_the_page_holds_every_question_and_so_do_its_links(
 
 
 def test_a_picture_that_is_not_kept_is_no_part_of_a_saved_search(library: Library) -> None:
-    asked = Asked(KeptPicture("0" * 32))
+    question = Asked(KeptPicture("0" * 32))
     with pytest.raises(MoviolaError, match=f"picture {'0' * 32}: not kept in this library"):
-        library.saved.save("odd", asked)
+        library.saved.save("odd", question)
     with pytest.raises(NotFound):
         library.userdata.entry("search", "odd")
 
@@ -427,9 +429,9 @@ def test_a_damaged_picture_is_named(library: Library, folder: Path) -> None:
 
 
 def test_options_beside_the_defaults_are_written_alone() -> None:
-    asked = Asked("a dog", SearchOptions(top_k=10, by="all"))
-    assert asked.to_json() == {"query": "a dog"}
-    assert replace(asked, options=SearchOptions(videos=["b", "a"])).to_json()["videos"] == ["a", "b"]
+    question = Asked("a dog", SearchOptions(top_k=10, by="all"))
+    assert question.to_json() == {"query": "a dog"}
+    assert replace(question, options=SearchOptions(videos=["b", "a"])).to_json()["videos"] == ["a", "b"]
 
 
 def test_of_a_video_its_first_picture_is_kept(library: Library, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_scores_are_the_calibrated_ones_in_the_same_order(
     assert answers(library, refine=False) == coarse
 
 
-def test_only_a_refiner_without_calibration_is_asked_for_what_chance_gives(
+def test_only_a_refiner_without_calibration_computes_what_chance_gives(
     library: Library, trained: Trained, evidence: list[float]
 ) -> None:
     library.indexer.use(refiner=trained("reel", extra={"calibration": KNOWN}))

@@ -103,7 +103,7 @@ def test_positions_are_those_of_single_videos(lengths: list[float], position: Po
 
 
 def columns(library: Library) -> dict[str, object]:
-    """What is read of each column, with the videos' paths as texts."""
+    """The values of each column, with the videos' paths as texts."""
     store = library.store
     found = store.columns_of(store.searchable(), store.catalogue.generation)
     return {
@@ -127,7 +127,7 @@ def test_a_writer_leaves_columns_which_are_read_without_the_catalogue(
     assert library.search(QUERY, filter=Filter(video_length=(0.0, 30.0)))
 
 
-def test_a_column_that_is_made_otherwise_since_is_made_again(
+def test_a_column_whose_rule_has_changed_is_made_again(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dataclasses import replace

@@ -82,7 +82,7 @@ def test_a_video_is_a_picture_of_its_first_frame(library: Library, films: Path) 
     assert places(by_video) == places(by_moment)
 
 
-def test_what_is_no_text_is_refined_without_training(library: Library, trained: Trained) -> None:
+def test_parts_without_text_are_refined_without_training(library: Library, trained: Trained) -> None:
     before = answer(library, LikeMoment("film1", 10.0), by="visual")
     library.indexer.use(refiner=trained("reel"))
     assert answer(library, LikeMoment("film1", 10.0), by="visual") == before
@@ -124,7 +124,7 @@ def test_weights_lead_from_one_term_to_the_other(library: Library) -> None:
         assert best.video_id == one.video_id and best.start <= one.time < best.end
 
 
-def test_what_is_said_counts_by_its_share(library: Library) -> None:
+def test_lines_count_by_their_share(library: Library) -> None:
     umbrella = Text("lighthouse umbrella")
     alone = answer(library, umbrella, by="subtitles")[0]
     half = answer(library, umbrella + RED, by="subtitles")[0]
@@ -168,7 +168,7 @@ def test_an_exclusion_compares_all_that_a_step_found(
     assert judged == [{video.row for video in library.catalogue.videos() if video.frames is not None}]
 
 
-def test_what_is_said_may_be_a_step(library: Library) -> None:
+def test_speech_may_be_a_step(library: Library) -> None:
     best = answer(library, Text("lighthouse umbrella").then("harbour winter"), by="subtitles")[0]
     assert [(step.start, step.end) for step in best.steps] == [(1.0, 3.0), (6.5, 8.0)]
     assert [step.source for step in best.steps] == ["subtitle", "subtitle"]
@@ -256,13 +256,13 @@ def test_exclusions_only_lower_scores(library: Library, trained: Trained, models
     without = scores(answer(library, RED.without(other)))
     assert set(without) == set(plain)
     assert all(without[place] <= plain[place] + 1e-12 for place in plain)
-    # Texts of one query are encoded in one batch, in half precision: kernels round a batch of two otherwise
-    # than one text, by some millionths of a score.
+    # Texts of one query are encoded in one batch, in half precision: kernels round a batch of two differently
+    # from one text, by some millionths of a score.
     twice = scores(answer(library, RED.without(other, GREEN)))
     assert all(twice[place] <= without[place] + 1e-5 for place in plain)
 
 
-def test_what_is_excluded_falls_most_where_it_is(library: Library) -> None:
+def test_an_exclusion_lowers_most_where_it_is(library: Library) -> None:
     plain = scores(answer(library, RED, by="visual"))
     without = scores(answer(library, RED.without(LikeMoment("film1", 10.0)), by="visual"))
     kept = {place: without[place] / plain[place] for place in plain}
@@ -270,7 +270,7 @@ def test_what_is_excluded_falls_most_where_it_is(library: Library) -> None:
     assert max(there) < np.median(list(kept.values()))
 
 
-def test_what_is_said_can_be_excluded(library: Library) -> None:
+def test_speech_can_be_excluded(library: Library) -> None:
     (before,) = answer(library, "lighthouse umbrella", by="subtitles")
     excluded = answer(
         library, Text("lighthouse umbrella").without("the keeper lost his umbrella"), by="subtitles"
@@ -313,7 +313,7 @@ def test_of_equal_chains_the_one_that_begins_first_stays() -> None:
     ("standing", "above"),
     [([-2.0, -1.0, 0.5], [0, 0, 0.5]), ([0.25, 0.5, 1.5], [0, 0, 1.0]), ([4.0, 3.0, 2.0], [3, 2, 1])],
 )
-def test_what_is_usual_of_an_exclusion_is_the_median_between_0_and_1(
+def test_the_usual_score_of_an_exclusion_is_the_median_between_0_and_1(
     library: Library, monkeypatch: pytest.MonkeyPatch, standing: list[float], above: list[float]
 ) -> None:
     searcher = library._searcher

@@ -15,7 +15,7 @@ def test_there_is_a_score_for_every_clip(library: Library) -> None:
     assert scores.shape == (21,) and 0 <= scores.min() < scores.max() <= 1
 
 
-def test_it_is_highest_at_the_moment_that_it_is_asked_for(library: Library) -> None:
+def test_it_is_highest_at_the_moment_of_the_query(library: Library) -> None:
     times, scores = library.curve(LikeMoment("film1", 10.0), "film1")
     assert abs(times[int(scores.argmax())] - 10.5) <= 1.5
 
@@ -29,7 +29,7 @@ def test_moments_of_a_search_lie_where_it_is_high(library: Library) -> None:
     assert scores[inside].mean() > scores[~inside].mean()
 
 
-def test_what_is_said_raises_it(library: Library) -> None:
+def test_speech_raises_it(library: Library) -> None:
     _, scores = library.curve("umbrella lighthouse", "film0")
     assert scores[1:3].min() > max(scores[:1].max(), scores[4:].max())
 

@@ -133,7 +133,7 @@ def test_a_text_that_was_not_prepared_is_an_error(library: Library, thing: Any, 
         prepared.encoded = {}  # type: ignore[misc]
 
 
-def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:
+def test_exclusions_are_encoded_with_the_others(library: Library, calls: Calls) -> None:
     library.search(RED.without(CYAN))
     assert calls.batches[0] == 1 and calls.texts[0] == Counter({RED.text: 1, CYAN.text: 1})
 

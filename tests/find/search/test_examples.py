@@ -15,7 +15,7 @@ from photo_library import make_library
 
 
 @pytest.mark.slow
-def test_what_is_shown_is_offered_and_found(tmp_path: Path) -> None:
+def test_shown_things_are_offered_and_found(tmp_path: Path) -> None:
     folder = make_library(tmp_path, size=(320, 180), rate=8)
     with Library(folder) as library:
         offered = library.examples(4)
@@ -30,16 +30,16 @@ def test_what_is_shown_is_offered_and_found(tmp_path: Path) -> None:
 
 
 def test_only_one_thread_looks_and_the_others_do_not_wait(tmp_path: Path) -> None:
-    asked = []
+    meanwhile = []
 
     def search(queries: Sequence[Query]) -> list[SearchResult]:
-        asked.append(reader.read(5))  # as another thread would meanwhile
+        meanwhile.append(reader.read(5))  # as another thread would meanwhile
         return [SearchResult() for _ in queries]
 
     with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
         reader = ExampleReader(library.store, search)
         assert reader.read(5) == () and reader.read(5) == ()
-    assert asked == [()]
+    assert meanwhile == [()]
 
 
 def test_a_library_without_pictures_has_none(tmp_path: Path) -> None:

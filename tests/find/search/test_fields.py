@@ -26,7 +26,7 @@ TOY = """
         label="Anywhere in its name", short="called", example="film1",
     )
 """
-"""A filter: what somebody writes who adds one, in one place."""
+"""A filter: all that has to be written to add one, in one place."""
 
 WITH_TOY = """
 import json, sys

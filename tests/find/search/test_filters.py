@@ -134,7 +134,7 @@ def test_positions(where: str, duration: float, stretch: tuple[float, float]) ->
         ({"video_length": f"{'1' * 5000}:00:00.."}, "is no time"),
     ],
 )
-def test_what_is_written_otherwise_is_refused(fields: dict[str, str], message: str) -> None:
+def test_values_in_another_form_are_refused(fields: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         Filter.parse(**fields)
 
@@ -201,7 +201,7 @@ def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
         (lambda: Filter.parse(near=3), "near 3: give a text"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_read_from_text_is_text(make: Callable[[], object], message: str) -> None:
+def test_values_of_another_kind_are_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         make()
 

@@ -63,7 +63,7 @@ def test_a_library_of_english_vectors_answers_in_other_languages(
 
 
 @pytest.mark.parametrize(("query", "language"), [("Flaschen auf einem Tisch", "de"), ("пауки", "")])
-def test_what_is_not_read_is_said_and_only_that(
+def test_unread_languages_are_noted_and_only_those(
     library: Library, monkeypatch: pytest.MonkeyPatch, query: str, language: str
 ) -> None:
     """To install what is installed helps nobody; one word of other letters is not English, either."""
@@ -136,7 +136,9 @@ def test_a_change_is_whole_or_not_at_all(library: Library, monkeypatch: pytest.M
         assert verify(again.store) == []
 
 
-def test_what_is_missing_changes_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_or_an_unfit_model_changes_nothing(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the package, and where a model in use reads subtitles as they are."""
     before = library.settings
     with monkeypatch.context() as patch:

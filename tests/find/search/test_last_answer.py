@@ -12,7 +12,7 @@ from moviola.search import Asked, Filter, LikeMoment, LikePicture, Marked, Searc
 from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.types import Moment, Reason, Span
 
-ASKED = Asked("a door")
+QUESTION = Asked("a door")
 STEP = Moment("a", 1.0, 2.0, 0.5, 2)
 MOMENTS = [
     Moment("a", 0.0, 1.5, 0.9, 1, "both", "red", snippet_kind="text", folded=(Span(0, 1),),
@@ -39,7 +39,7 @@ def closed(library: Path) -> None:
 
 
 def test_it_lies_in_the_library(library: Path, users_cache: Path) -> None:
-    kept = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    kept = keep_answer(library, KeptAnswer(QUESTION, MOMENTS))
     assert kept == library / "cache" / "last-answer.json"
     moment = kept_answer(library).moment(2)
     assert (moment.video_id, moment.start, moment.end) == ("b", 1.0, 4.0)
@@ -67,7 +67,7 @@ def test_a_picture_is_the_same_file_from_any_folder(
 
 def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> None:
     closed(library)
-    kept = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    kept = keep_answer(library, KeptAnswer(QUESTION, MOMENTS))
     assert kept.is_relative_to(users_cache)
     assert kept_answer(library).moment(1).video_id == "a"
     other = tmp_path / "other"
@@ -81,9 +81,9 @@ def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> N
 
 def test_the_newest_answer_counts(library: Path) -> None:
     closed(library)
-    keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    keep_answer(library, KeptAnswer(QUESTION, MOMENTS))
     (library / "cache").unlink()
-    keep_answer(library, KeptAnswer(ASKED, MOMENTS[:1]))
+    keep_answer(library, KeptAnswer(QUESTION, MOMENTS[:1]))
     with pytest.raises(NotFound, match="rank 2: the last answer has 1 moment;"):
         kept_answer(library).moment(2)
 
@@ -94,7 +94,7 @@ def test_no_older_answer_stands_in_for_one_that_could_not_be_kept(
     def full(*_: object, **__: object) -> None:
         raise InvalidValue("cannot be written (No space left on device)")
 
-    keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    keep_answer(library, KeptAnswer(QUESTION, MOMENTS))
     monkeypatch.setattr("moviola.search.last_answer.write_json", full)
     with pytest.raises(InvalidValue, match="No space"):
         keep_answer(library, KeptAnswer(Asked("a pig"), MOMENTS))
@@ -102,7 +102,7 @@ def test_no_older_answer_stands_in_for_one_that_could_not_be_kept(
         kept_answer(library)
 
 
-def test_what_is_missing_is_named(library: Path) -> None:
+def test_an_answer_that_is_missing_is_named(library: Path) -> None:
     with pytest.raises(NotFound, match="run `moviola search` first"):
         kept_answer(library)
 
@@ -119,7 +119,7 @@ def test_a_damaged_one_is_named(library: Path, content: str) -> None:
     "query", [5, {"steps": []}, {"without": ["snow"]}, {"terms": [{"text": "x", "y": 1}]}]
 )
 def test_a_damaged_query_is_named(library: Path, query: object) -> None:
-    place = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    place = keep_answer(library, KeptAnswer(QUESTION, MOMENTS))
     place.write_text(json.dumps({**json.loads(place.read_text()), "asked": {"query": query}}))
     with pytest.raises(DataError, match=r"last-answer\.json"):
         kept_answer(library)

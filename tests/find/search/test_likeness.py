@@ -22,7 +22,7 @@ from moviola.search.evidence import EvidenceGatherer
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Simple
 from moviola.search.searcher import Searcher
-from written_settings import as_of_format
+from written_settings import in_format
 
 ENCODER = "conse-lite1"
 LENGTH = 4
@@ -45,7 +45,7 @@ def old(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(encoders, "picture_dim", lambda _: 0)
         with Library(folder, encoder=ENCODER, sentence_encoder="none") as library:
             library.index(films, ocr=False)
-    as_of_format(folder, 3, picture_dim=None)
+    in_format(folder, 3, picture_dim=None)
     return folder
 
 
@@ -210,7 +210,7 @@ def test_an_old_library_compares_pictures_as_before(old: Path) -> None:
     assert found(old, LikeMoment("film0", 20))
 
 
-def test_what_is_added_to_an_old_library_is_of_its_kind(old: Path, films: Path, tmp_path: Path) -> None:
+def test_additions_to_an_old_library_are_of_its_kind(old: Path, films: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(old, tmp_path / "library"))
     film_like(films / "film1.mp4", tmp_path / "another.mp4")
     with Library(folder) as library:

@@ -230,7 +230,7 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     assert (concept.name, concept.title, concept.moments) == ("our-logo", "Our Logo!", ("film0@3-6",))
     by_name = library.search("@our-logo", by="visual")
     assert by_name == library.search(Marked(None, (BLOCK,)), by="visual")
-    assert library.search_many([Query("1", "@our-logo")], by="visual") == [by_name]  # as of a query file
+    assert library.search_many([Query("1", "@our-logo")], by="visual") == [by_name]  # as in a query file
     assert library.search("@our-logo in a room")[0].video_id == "film0"
     assert library.search(Text("a wall").then("@our-logo"), by="visual") is not None
     marked_again = Marked(as_query("@our-logo"), (MarkedMoment("film1", 9.0, 12.0),))

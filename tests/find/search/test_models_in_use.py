@@ -128,7 +128,7 @@ def test_one_role_leaves_the_other_alone(library: Library, trained: Trained) -> 
     assert library.indexer.models_in_use() == {"stage1": None, "refiner": refiner}
 
 
-def test_the_index_is_made_anew_when_stage_1_changes(library: Library, trained: Trained) -> None:
+def test_the_index_is_made_again_when_stage_1_changes(library: Library, trained: Trained) -> None:
     def published(**options: Any) -> bytes:
         with Library(library.folder, **options) as reopened:
             assert verify(reopened.store) == []
@@ -398,7 +398,7 @@ def test_contexts_are_on_disk_again_when_a_model_comes_back(library: Library, tr
 
 
 @pytest.mark.parametrize("content", [b"", b"not an array", None])
-def test_a_damaged_context_is_made_anew(library: Library, trained: Trained, content: bytes | None) -> None:
+def test_a_damaged_context_is_made_again(library: Library, trained: Trained, content: bytes | None) -> None:
     library.indexer.use(refiner=trained("reel"))
     expected = answers(library)
     (contexts,) = (library.folder / "cache" / "context").iterdir()

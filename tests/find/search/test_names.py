@@ -87,7 +87,7 @@ def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
         assert new.score == pytest.approx(old.score) or shares[old.row] > 0
 
 
-def test_what_all_names_hold_tells_nothing(named_library: Library) -> None:
+def test_words_of_all_names_are_no_evidence(named_library: Library) -> None:
     names = VideoNames.of(named_library.store.searchable())
     assert names.weight["holiday"] == 0
     assert set(names.distinctive.values()) == {"beach", "lighthouse", "market"}
@@ -126,7 +126,7 @@ def test_a_name_is_found_by_its_meaning(named_library: Library) -> None:
 
 
 def test_a_literal_word_of_a_name_counts_though_it_is_a_function_word(films: Path, tmp_path: Path) -> None:
-    """Of a name such as "gestures_no" the word "no" is all that tells it apart; beside others it says
+    """Of a name such as "gestures_no" the word "no" is all that no other name has; beside others it says
     nothing. All names that a file ever had count, and ids do not.
     """
     videos = tmp_path / "films"
@@ -172,7 +172,7 @@ def test_kinds_of_evidence_have_the_same_names_everywhere() -> None:
 
 
 def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) -> None:
-    """Names that tell nothing are no evidence."""
+    """Names without a meaning of their own are no evidence."""
     videos = tmp_path / "films"
     videos.mkdir()
     with Library(tmp_path / "library", encoder="none", sentence_encoder="minilm") as library:
@@ -220,7 +220,7 @@ def test_a_name_is_found_in_capitals(films: Path, tmp_path: Path) -> None:
 def test_names_of_earlier_versions_keep_their_vectors(
     named_library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their stems are another's; they are made anew."""
+    """Their stems are another's; they are made again."""
     store = named_library.store
     state = store.catalogue.generation, store.searchable()
     monkeypatch.setattr(video_names, "_KIND", "4")
@@ -272,7 +272,7 @@ def test_vectors_of_names_go_when_nothing_can_be_restored(named_library: Library
     assert set(names.vector_of()) == {"lighthouse", "market"}
 
 
-def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
+def test_names_with_a_meaning_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
     runs = library_runs(named_library, [Query("q", "the lighthouse")], depth=3)
     assert list(runs) == ["refined", "coarse", "joined"]
     refined, joined = runs["refined"].rows()["q"], runs["joined"].rows()["q"]
@@ -295,12 +295,12 @@ def test_columns_of_names_say_what_the_names_say(files: list[list[str]], asked: 
         assert set(table.videos_with(stem).tolist()) == names.holding.get(stem, set())
         assert table.weight(stem) == names.weight.get(stem, math.log(len(videos) + 1))
     assert table.vector_of().keys() == known.keys()
-    told = [row for row, text in names.distinctive.items() if text in known]
-    assert sorted(table.rows.tolist()) == sorted(told)
+    distinct = [row for row, text in names.distinctive.items() if text in known]
+    assert sorted(table.rows.tolist()) == sorted(distinct)
     assert table.distinguishable == len(
         {row for stem, rows in names.holding.items() if names.weight[stem] for row in rows}
     )
-    assert table.whole == (len(told) == len(names.distinctive))
+    assert table.whole == (len(distinct) == len(names.distinctive))
 
 
 def test_names_are_mapped_until_the_library_changes(named_library: Library) -> None:

@@ -139,7 +139,7 @@ def test_moments_are_written_as_video_and_time(text: str, video: str, time: floa
 @pytest.mark.parametrize(
     "text", ["beach", "@12", "beach@", "beach@-1", "beach@1:99", "beach@soon", "beach@nan"]
 )
-def test_moments_written_otherwise_are_refused(text: str) -> None:
+def test_moments_in_another_form_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match=text):
         LikeMoment.parse(text)
 

@@ -105,7 +105,7 @@ def test_coarse_moments(
 @pytest.mark.parametrize(
     ("stage1", "refiner"), [("spr-stage1", "reloclnet"), ("reel-stage1", "spr-clip"), ("spr-stage1", "reel")]
 )
-def test_what_is_asked_before_or_beside_changes_no_bit(
+def test_queries_before_or_beside_change_no_bit(
     library: Library, trained: Trained, stage1: str, refiner: str
 ) -> None:
     """Windows are encoded when first asked for, and kept: padded to the longest of their batch, those of one

@@ -82,7 +82,7 @@ def test_unrelated_queries_are_many_and_different() -> None:
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"no archive", b"PK\x03\x04 half"])
-def test_whoever_finds_it_missing_or_damaged_makes_it_anew(folder: Path, damage: bytes | None) -> None:
+def test_a_reader_that_finds_it_missing_or_damaged_makes_it_again(folder: Path, damage: bytes | None) -> None:
     with Library(folder, read_only=True) as library:
         expected, answer = text_vectors(library.store), library.search("a red square")
     path = folder / "cache" / "background.npz"
@@ -192,7 +192,7 @@ def test_bands_share_the_scores_among_them() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_said_is_confident_where_most_words_are_there(library: Library) -> None:
+def test_speech_is_confident_where_most_words_are_there(library: Library) -> None:
     assert library.search("lighthouse keeper umbrella", by="subtitles").confident is True
     assert library.search("a mountain goat", by="subtitles").confident is False
 

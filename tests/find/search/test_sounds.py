@@ -72,7 +72,7 @@ def test_what_nobody_hears_is_not_strong(library: Library, text: str) -> None:
 
 
 def test_beside_other_evidence_a_sound_is_possible_at_most(library: Library) -> None:
-    """What is heard need not be seen, and nobody measured how often that is what is meant."""
+    """A sound need not be seen, and nobody measured how often a query means it."""
     best = library.search("a siren")[0]
     assert (best.video_id, best.band) == ("0", "possible")
     assert library.search("birds singing -- not a siren", by="sound")[0].video_id == "1"

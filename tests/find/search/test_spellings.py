@@ -77,8 +77,8 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     ],
 )
 def test_a_word_is_found_by_any_of_its_spellings(library: Library, query: str, lines: set[int]) -> None:
-    asked = asked_of(words_in(query), query, library.catalogue.languages())
-    terms = frozenset().union(*(word.terms for word in asked.words))
+    read = asked_of(words_in(query), query, library.catalogue.languages())
+    terms = frozenset().union(*(word.terms for word in read.words))
     found = {cue.number for cue in library.catalogue.match_cues(terms, 100)}
     assert found == lines
     moments = library.search(query, by="said")

@@ -73,7 +73,7 @@ def test_any_text_can_be_read(text: str) -> None:
     ],
 )  # fmt: skip
 def test_every_part_of_a_query_is_read(query: SearchQuery, read: SearchQuery) -> None:
-    """What is excluded is taken as it is: a double negation says too little to guess."""
+    """An exclusion is taken as it is: a double negation says too little to guess."""
     assert understood(query, lambda name: False)[0] == read
 
 
@@ -88,7 +88,7 @@ def test_an_exclusion_in_words_is_one(library: Library) -> None:
     assert scores.tolist() == library.curve(Text("a red wall").without("green door"), "film0")[1].tolist()
 
 
-def test_what_is_only_not_wanted_is_not_shown(library: Library) -> None:
+def test_an_exclusion_alone_shows_nothing(library: Library) -> None:
     """Words are still words: "no umbrella" may be said."""
     found = library.search("no umbrella", top_k=50)
     assert found.notes[0].kind == "only without" and found and not found.confident

@@ -115,23 +115,23 @@ def test_every_film_has_its_language(library: Library) -> None:
 
 def test_the_right_line_comes_first(library: Library) -> None:
     """At least three times of four, and among three more often; what nobody says is hardly ever strong."""
-    asked = [
+    queries_of = [
         (f"{number:02}", lines[line], query)
         for number, (lines, queries) in enumerate(SPOKEN.values())
         for query, line in queries
     ]
     first, three, wrong = 0, 0, 0
     missed = []
-    for video, line, query in asked:
+    for video, line, query in queries_of:
         found = library.search(query, by="said", top_k=20)
         places = [place for place, one in enumerate(found) if one.video_id == video and line in one.snippet]
         first += places[:1] == [0]
         three += bool(places) and places[0] < 3
         wrong += sum(one.strong for place, one in enumerate(found) if place not in places)
         missed += [] if places[:1] == [0] else [query]
-    assert first >= 0.9 * len(asked), missed
-    assert three >= 0.9 * len(asked), missed
-    assert wrong <= 0.2 * len(asked)
+    assert first >= 0.9 * len(queries_of), missed
+    assert three >= 0.9 * len(queries_of), missed
+    assert wrong <= 0.2 * len(queries_of)
     assert sum(library.search(word, by="said").confident for word in ABSENT) <= 1
 
 

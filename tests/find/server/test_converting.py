@@ -32,7 +32,7 @@ def conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conversions:
 
 
 def appear(out: Path) -> None:
-    """As a real conversion does: whoever finds the file finds it whole."""
+    """As a real conversion does: a request that finds the file finds it whole."""
     draft = out.with_suffix(".draft")
     draft.write_bytes(b"converted")
     draft.replace(out)
@@ -141,7 +141,7 @@ def test_the_time_that_is_left_follows_the_pace(monkeypatch: pytest.MonkeyPatch)
     now = 30.0
     assert progress.seconds_left is None
     progress.at(0.25)
-    progress.at(0.1)  # a second attempt begins anew
+    progress.at(0.1)  # a second attempt begins from the start
     assert (progress.share, progress.seconds_left) == (0.25, pytest.approx(90))
     progress.at(1.5)
     assert (progress.share, progress.seconds_left) == (1.0, 0.0)

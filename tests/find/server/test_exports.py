@@ -47,8 +47,8 @@ def test_every_format_is_written(client: TestClient, name: str) -> None:
 
 
 def test_tables_hold_titles_and_notes_in_order(client: TestClient) -> None:
-    asked = {"format": "csv", "moments": list(reversed(MOMENTS))}
-    rows = list(csv.DictReader(StringIO(client.post("/api/export", json=asked).text)))
+    request = {"format": "csv", "moments": list(reversed(MOMENTS))}
+    rows = list(csv.DictReader(StringIO(client.post("/api/export", json=request).text)))
     assert [(row["video_id"], row["title"], row["note"]) for row in rows] == [
         ("market", "", ""), ("harbour", "the umbrella", "shorter"),
     ]  # fmt: skip
@@ -60,11 +60,11 @@ def test_the_score_says_the_band_of_a_moment(client: TestClient) -> None:
     """One without a score was chosen by hand."""
     scored = [MOMENTS[0] | {"score": score} for score in (0.5, 0.2)]
     steps = [{"start": 1.0, "end": 2.0, "score": 0.9}, {"start": 3.0, "end": 4.0, "score": 0.3}]
-    asked = {
+    request = {
         "format": "json",
         "moments": [*scored, MOMENTS[1], scored[1] | {"band": "strong", "steps": steps}],
     }
-    found = client.post("/api/export", json=asked).json()
+    found = client.post("/api/export", json=request).json()
     assert [row["band"] for row in found] == ["strong", "possible", "strong", "strong"]
     assert [(one["start"], one["end"], one["score"]) for one in found[3]["steps"]] == [
         (1, 2, 0.9),
@@ -128,8 +128,10 @@ def test_titles_never_lead_out_of_the_folder(client: TestClient) -> None:
 # ---- exports that take long --------------------------------------------------------------------------------
 
 
-def begin(client: TestClient, **asked: Any) -> Any:
-    return client.post("/api/exports", json={"format": "clips", "title": "cut", "moments": MOMENTS, **asked})
+def begin(client: TestClient, **options: Any) -> Any:
+    return client.post(
+        "/api/exports", json={"format": "clips", "title": "cut", "moments": MOMENTS, **options}
+    )
 
 
 def test_an_export_is_fetched_when_it_is_done(client: TestClient) -> None:

@@ -39,11 +39,11 @@ def test_a_job_brings_videos_in_and_says_what_it_refuses(serving: Serving, empty
     with serving(empty, allow_ingest=(films.parent,)) as http:
         assert search(http, "umbrella")["moments"] == []
         job = index(http, films.name)["job"]
-        told = list(events(http, job))
-        names, last = [name for name, _ in told], told[-1][1]
+        received = list(events(http, job))
+        names, last = [name for name, _ in received], received[-1][1]
         assert names[-1] == "done" and {"progress", "refused"} <= set(names)
         assert (last["state"], last["added"], last["error"]) == ("done", 3, "")
-        shares = [one["share"] for _, one in told]
+        shares = [one["share"] for _, one in received]
         assert shares == sorted(shares) and (shares[0], shares[-1]) == (0, 1)
         assert [refusal["video"] for refusal in last["refused"]] == ["broken"]
         assert "text file" in last["refused"][0]["reason"]
@@ -51,11 +51,11 @@ def test_a_job_brings_videos_in_and_says_what_it_refuses(serving: Serving, empty
         assert ok(http.get("/api/jobs"))["jobs"] == [job_of(http, job)] == [last]
         # Who was cut off hears the rest, and nothing twice.
         address = f"/api/jobs/{job}/events"
-        rest = http.get(address, headers={"Last-Event-ID": str(len(told) - 2)}).text
+        rest = http.get(address, headers={"Last-Event-ID": str(len(received) - 2)}).text
         assert [line for line in rest.splitlines() if line.startswith("event")] == [
             f"event: {name}" for name in names[-2:]
         ]
-        assert http.get(address, headers={"Last-Event-ID": str(len(told))}).status_code == 204
+        assert http.get(address, headers={"Last-Event-ID": str(len(received))}).status_code == 204
         assert ok(http.delete(f"/api/jobs/{job}"))["state"] == "done"
 
 
@@ -82,7 +82,7 @@ def test_no_more_jobs_wait_than_the_limit(serving: Serving, empty: Path, films: 
         assert refused[:2] == (503, "busy") and "try again" in refused[2]
 
 
-def test_a_library_that_somebody_else_writes_fails_the_job(
+def test_a_library_that_another_process_writes_fails_the_job(
     serving: Serving, empty: Path, films: Path
 ) -> None:
     with serving(empty, allow_ingest=(films,)) as http, Library(empty) as other, other.store.writing():
@@ -238,7 +238,7 @@ sys.exit(worker.main())
 """
 
 
-def test_what_is_printed_while_videos_are_indexed_is_no_line_of_the_process(
+def test_output_while_videos_are_indexed_is_no_line_of_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begin = asyncio.create_subprocess_exec
@@ -305,10 +305,10 @@ def test_a_crash_of_the_server_ends_the_job_and_leaves_the_library_sound(
     server = start("--allow-ingest", str(films))
     with httpx2.Client(base_url=server.url) as http:
         job = index(http, ".")["job"]
-        told = events(http, job)
-        assert any(now["total"] for _, now in told)  # the process is at work
+        received = events(http, job)
+        assert any(now["total"] for _, now in received)  # the process is at work
         server.kill()
-        told.close()
+        received.close()
     with FileLock(empty / ".lock", timeout=60):  # until the process has ended, too
         pass
     with Library(empty) as library:

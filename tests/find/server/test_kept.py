@@ -47,7 +47,7 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         assert error(unkeep(http, "search", "days/at the beach"))[:2] == (404, "not_found")
 
 
-def test_what_is_new_in_a_search_is_known_to_all_who_open_it(
+def test_news_of_a_search_is_known_to_all_who_open_it(
     serving: Callable[..., TestClient], folder: Path
 ) -> None:
     """Each browser had numbers of its own: what one had seen was new in the next."""
@@ -65,7 +65,7 @@ def test_what_is_new_in_a_search_is_known_to_all_who_open_it(
         assert http.put("/api/kept/opened", json={"name": "walls", "version": 4}).status_code == 403
 
 
-def test_what_is_exported_can_be_imported_however_long_it_is(
+def test_exports_can_be_imported_however_long_they_are(
     serving: Callable[..., TestClient], folder: Path
 ) -> None:
     moments = [{"video_id": "harbour", "start": 1, "end": 2, "note": "x" * 4_000}] * 300
@@ -87,30 +87,30 @@ def test_entries_may_hold_other_ends_of_lines(serving: Callable[..., TestClient]
 
 
 def test_a_search_is_kept_with_its_pictures(serving: Callable[..., TestClient], folder: Path) -> None:
-    """Uploads end with the server, and what somebody keeps does not."""
+    """Uploads end with the server, and what users keep does not."""
     with serving(folder) as http:
         still = http.get("/api/videos/harbour/still?time=4&width=96").content
         sent = http.post("/api/pictures", content=still).json()["picture"]
         shown = http.get(f"/api/pictures/{sent}")
         assert shown.headers["Content-Type"] == "image/webp"
         query = {"terms": [{"picture": sent, "weight": 2.0}, {"text": "a wall"}], "without": ["snow"]}
-        asked = {"query": query, "filter": {"video_length": "5..1:00"}, "refine": False}
-        entry = ok(keep(http, "search", "alike", asked))
-        assert entry["value"] == asked  # as it was written
-        first = http.post("/api/search", json=asked).json()
+        question = {"query": query, "filter": {"video_length": "5..1:00"}, "refine": False}
+        entry = ok(keep(http, "search", "alike", question))
+        assert entry["value"] == question  # as it was written
+        first = http.post("/api/search", json=question).json()
         lines = lines_of_kept(http)
     with serving(folder) as http:
-        again = http.post("/api/search", json=asked).json()
+        again = http.post("/api/search", json=question).json()
         assert again["moments"] == first["moments"] and again["query"] == first["query"]
         assert http.get(f"/api/pictures/{sent}").content == shown.content
         ok(unkeep(http, "search", "alike"))
-        assert ok(keep(http, "search", "alike", asked, version=0))["value"] == asked  # undone
+        assert ok(keep(http, "search", "alike", question, version=0))["value"] == question  # undone
         ok(unkeep(http, "search", "alike"))
     with serving(folder) as http:
-        gone = http.post("/api/search", json=asked)
+        gone = http.post("/api/search", json=question)
         assert gone.status_code == 404 and gone.json()["error"]["field"] == "query.terms.1.picture"
-        assert take_lines(http, lines)[0]["value"] == asked
-        assert http.post("/api/search", json=asked).json()["moments"] == first["moments"]
+        assert take_lines(http, lines)[0]["value"] == question
+        assert http.post("/api/search", json=question).json()["moments"] == first["moments"]
         for name, status in (("0" * 32, 404), ("..%2fetc", 422)):
             assert http.get(f"/api/pictures/{name}").status_code == status
 

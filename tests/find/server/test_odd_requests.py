@@ -73,7 +73,7 @@ BODIES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("what", BODIES)
-def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> None:
+def test_an_object_that_is_no_query_is_refused_in_words(client: TestClient, what: str) -> None:
     for path in ("/api/search", "/api/export", "/api/jobs"):
         answer = client.post(path, content=BODIES[what], headers=JSON)
         problem = answer.json()["error"]
@@ -90,7 +90,7 @@ def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> 
         (JSON, b'{"query": "a", "filter": 5}', "filter 5: give an object of JSON"),
     ],
 )
-def test_what_is_no_object_or_not_sent_as_json_is_said(
+def test_a_body_that_is_no_object_or_no_json_is_named(
     client: TestClient, headers: dict[str, str], content: bytes, said: str
 ) -> None:
     """``curl --data`` sends the type of a form."""
@@ -113,7 +113,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("what", COMPLAINTS)
-def test_what_is_wrong_is_said_to_people_and_where(client: TestClient, what: str) -> None:
+def test_faults_are_named_for_people_with_their_place(client: TestClient, what: str) -> None:
     body, field, said = COMPLAINTS[what]
     problem = client.post("/api/search", json=body).json()["error"]
     assert problem["field"] == field
@@ -251,7 +251,7 @@ def request_models(model: type[RequestModel] = RequestModel) -> Iterator[type[Re
 
 @pytest.mark.parametrize("model", [*request_models()], ids=lambda model: model.__name__)
 @pytest.mark.parametrize("blank", [None, "", " "])
-def test_what_is_left_out_may_be_sent_as_nothing(model: type[RequestModel], blank: str | None) -> None:
+def test_omitted_fields_may_be_sent_as_null(model: type[RequestModel], blank: str | None) -> None:
     """Every field of every request, but where null is a value of its own; what is required stays so."""
     examples: dict[str, Any] = {
         "terms": [{"text": "a"}], "moments": [{"video_id": "a", "start": 0, "end": 1}], "sources": ["a"],
@@ -276,7 +276,7 @@ def test_what_is_left_out_may_be_sent_as_nothing(model: type[RequestModel], blan
         model.model_validate({**given, "unheard_of": 1})
 
 
-def test_what_is_left_out_may_be_sent_as_nothing_over_http(client: TestClient) -> None:
+def test_omitted_fields_may_be_sent_as_null_over_http(client: TestClient) -> None:
     """In bodies, in terms of either kind, and in addresses."""
     plain = client.post("/api/search", json={"query": {"terms": [{"video_id": "harbour", "time": 1}]}})
     term = {"text": None, "picture": "", "video_id": "harbour", "time": 1, "weight": None}
@@ -308,7 +308,7 @@ def test_what_is_left_out_may_be_sent_as_nothing_over_http(client: TestClient) -
         ("GET", "/api/videos?limit=0", 422), ("GET", "/api/videos?state=odd", 422), ("GET", "/docs", 404),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_said_in_json(client: TestClient, method: str, path: str, status: int) -> None:
+def test_a_missing_route_is_reported_in_json(client: TestClient, method: str, path: str, status: int) -> None:
     answer = client.request(method, path)
     assert answer.status_code == status
     code = {404: "not_found", 405: "method", 422: "invalid_value"}[status]
@@ -349,7 +349,7 @@ def test_every_documented_parameter_is_taken_and_monitors_may_add_theirs(client:
     assert client.get("/healthz?at=1700000000").text == "ok"
 
 
-def test_a_defect_is_logged_and_not_told(
+def test_a_defect_is_logged_and_not_sent(
     original: Any, serving: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     from moviola.search import Library

@@ -59,21 +59,21 @@ def test_a_first_visit_is_small_and_a_later_one_asks_for_no_file(client: TestCli
     assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.parametrize("asked", ["/films/", "/"], ids=["kept by the proxy", "taken off by the proxy"])
+@pytest.mark.parametrize("address", ["/films/", "/"], ids=["kept by the proxy", "taken off by the proxy"])
 def test_below_a_path_of_a_proxy_everything_has_its_place(
-    serving: Serving, original: Path, films: Path, asked: str
+    serving: Serving, original: Path, films: Path, address: str
 ) -> None:
     with serving(original, token="secret", root_path="/films", allow_ingest=(films,)) as client:
         assert client.get("/films", follow_redirects=False).headers["Location"] == "/films/"
-        welcome = client.get(f"{asked}?token=secret")
+        welcome = client.get(f"{address}?token=secret")
         assert "; Path=/films;" in welcome.headers["Set-Cookie"] and 'url=./"' in welcome.text
         client.headers["Authorization"] = "Bearer secret"
-        first_visit(client, asked)
+        first_visit(client, address)
         upload = {"Tus-Resumable": "1.0.0", "Upload-Length": "5", "Upload-Metadata": "filename YS5tcDQ="}
-        begun = client.post(f"{asked}api/uploads", headers=upload).headers["Location"]
+        begun = client.post(f"{address}api/uploads", headers=upload).headers["Location"]
         assert begun.startswith("/films/api/uploads/")
         assert client.delete(begun, headers=upload).status_code == 204
-        assert client.get(f"{asked}api/openapi.json").json()["servers"] == [{"url": "/films"}]
+        assert client.get(f"{address}api/openapi.json").json()["servers"] == [{"url": "/films"}]
 
 
 @pytest.mark.parametrize("root", ["films", "/", "/films/", "/a b", "/a?b", "//evil.example"])
@@ -94,7 +94,7 @@ def test_another_servers_cookie_on_the_same_host_keeps_nobody_out(serving: Servi
 def test_head_is_answered_where_get_is_and_allow_names_all_methods(client: TestClient) -> None:
     """HEAD gave 405 everywhere but for two routes, and Allow had the methods of one route alone."""
     paths = client.get("/api/openapi.json").json()["paths"]
-    asked = 0
+    checked = 0
     for path, methods in paths.items():
         refused = client.request("BREW", path.replace("{", "").replace("}", ""))
         assert refused.status_code == 405, path
@@ -102,8 +102,8 @@ def test_head_is_answered_where_get_is_and_allow_names_all_methods(client: TestC
         assert set(map(str.upper, methods)) <= allowed and ("GET" in allowed) == ("HEAD" in allowed), path
         if "get" in methods and "{" not in path and not methods["get"].get("parameters"):
             assert client.head(path).status_code == client.get(path).status_code, path
-            asked += 1
-    assert asked > 8
+            checked += 1
+    assert checked > 8
     assert client.head("/healthz").status_code == 200
     assert client.get("/favicon.ico").headers["Content-Type"] == "image/svg+xml"
 

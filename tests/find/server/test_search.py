@@ -62,21 +62,21 @@ def test_answers_are_those_of_the_library(client: TestClient, original: Path, na
 
 
 def test_filters_are_written_as_on_the_command_line(client: TestClient, original: Path) -> None:
-    asked = {"where": "50%..", "moment_length": "..4", "video_length": "5..1:00", "folder": "*/deep/*"}
-    answer = client.post("/api/search", json={"query": "a wall", "filter": asked}).raise_for_status().json()
+    texts = {"where": "50%..", "moment_length": "..4", "video_length": "5..1:00", "folder": "*/deep/*"}
+    answer = client.post("/api/search", json={"query": "a wall", "filter": texts}).raise_for_status().json()
     with Library(original, read_only=True) as library:
-        wanted = library.search("a wall", top_k=24, filter=Filter.parse(**asked))
+        wanted = library.search("a wall", top_k=24, filter=Filter.parse(**texts))
     assert [(m["video_id"], m["start"]) for m in answer["moments"]] == [(m.video_id, m.start) for m in wanted]
     assert wanted
 
 
-def test_what_is_said_comes_with_its_words(client: TestClient) -> None:
+def test_speech_comes_with_its_words(client: TestClient) -> None:
     moment = client.post("/api/search", json={"query": "umbrella"}).json()["moments"][0]
     assert (moment["video_id"], moment["snippet"]) == ("harbour", "The umbrella is gone.")
     assert moment["snippet_kind"] == "subtitle"
 
 
-def test_a_picture_is_searched_with_and_its_place_is_not_told(client: TestClient) -> None:
+def test_a_picture_is_searched_with_and_its_place_stays_hidden(client: TestClient) -> None:
     still = client.get("/api/videos/harbour/still?time=4&width=96").content
     sent = client.post("/api/pictures", content=still, headers={"Content-Type": "image/jpeg"}).json()
     assert (sent["width"], sent["height"]) == (96, 72)
@@ -87,7 +87,7 @@ def test_a_picture_is_searched_with_and_its_place_is_not_told(client: TestClient
 
 
 @pytest.mark.parametrize("what", ["nothing", "text", "svg", "cut", "bomb"])
-def test_what_is_no_picture_is_refused(client: TestClient, what: str) -> None:
+def test_a_file_without_a_picture_is_refused(client: TestClient, what: str) -> None:
     still = client.get("/api/videos/harbour/still?time=4").content
     large = BytesIO()
     Image.new("1", (20_000, 20_000)).save(large, "PNG")
@@ -129,8 +129,8 @@ def test_evidence_that_the_library_lacks_is_named(client: TestClient) -> None:
 
 def test_no_more_is_asked_than_the_limits_allow(client: TestClient) -> None:
     half = {"text": "wall " * 210}
-    for asked in ({"query": {"terms": [half, half]}}, {"query": "a", "top_k": 501}):
-        answer = client.post("/api/search", json=asked)
+    for body in ({"query": {"terms": [half, half]}}, {"query": "a", "top_k": 501}):
+        answer = client.post("/api/search", json=body)
         assert answer.status_code == 422 and "at most" in answer.json()["error"]["message"]
 
 
@@ -141,9 +141,9 @@ def test_a_concept_of_any_script_is_taught_and_deleted(serving: Serving, folder:
         name = client.post("/api/concepts", json={"title": title, "query": query}).json()["name"]
         assert [one["name"] for one in client.get("/api/concepts").json()["concepts"]] == [name]
         for status in (204, 404):
-            told = client.delete(f"/api/concepts/{quote(f'@{name}', safe='')}")
-            assert told.status_code == status
-        assert f"@{name}: no such concept" in told.json()["error"]["message"]
+            answer = client.delete(f"/api/concepts/{quote(f'@{name}', safe='')}")
+            assert answer.status_code == status
+        assert f"@{name}: no such concept" in answer.json()["error"]["message"]
         assert client.delete("/api/concepts/%FF").status_code == 422
 
 

@@ -1,4 +1,4 @@
-"""Who may ask: hosts, origins, tokens; where paths lead; what browsers are told."""
+"""Who may ask: hosts, origins, tokens; where paths lead; headers for browsers."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize("headers", WRONG)
-def test_without_the_token_nothing_is_told(serving: Serving, original: Path, headers: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_answered(
+    serving: Serving, original: Path, headers: dict[str, str]
+) -> None:
     raw = {name: value.encode("latin-1") for name, value in headers.items()}
     with serving(original, token=TOKEN) as client:
         for path in (
@@ -162,7 +164,7 @@ def test_a_link_with_the_token_sets_a_cookie_once(serving: Serving, original: Pa
         assert client.get(f"/api/library?token={TOKEN}").status_code == 401  # only the page takes it so
 
 
-# ---- what browsers are told --------------------------------------------------------------------------------
+# ---- headers for browsers ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/api/library", "/nix", "/api/videos/harbour/stream", "/healthz"])

@@ -88,12 +88,12 @@ def test_bytes_that_are_not_there(client: TestClient, content: bytes, asked: str
         "bytes=1-2-3", "bytes=9-5",
     ],
 )  # fmt: skip
-def test_what_is_no_range_is_passed_over(client: TestClient, content: bytes, asked: str) -> None:
+def test_a_header_that_is_no_range_is_passed_over(client: TestClient, content: bytes, asked: str) -> None:
     answer = client.get(STREAM, headers={"Range": asked.encode()})
     assert (answer.status_code, answer.content) == (200, content)
 
 
-def test_ranges_of_the_page_are_answered_likewise(client: TestClient) -> None:
+def test_ranges_of_the_page_are_answered_too(client: TestClient) -> None:
     whole = client.get("/static/index.html")
     assert client.get("/static/index.html", headers={"Range": "items=0-1"}).content == whole.content
     past = client.get("/static/index.html", headers={"Range": "bytes=99999999-"})

@@ -53,7 +53,7 @@ def test_a_video_that_is_taken_out_comes_back(serving: Serving, folder: Path, fi
         assert again.status_code == 404 and "not among the removed" in again.json()["error"]["message"]
 
 
-def test_what_is_there_twice(serving: Serving, folder: Path, films: Path, tmp_path: Path) -> None:
+def test_videos_that_are_there_twice(serving: Serving, folder: Path, films: Path, tmp_path: Path) -> None:
     shutil.copy(films / "harbour.mp4", tmp_path / "again.mp4")
     with Library(folder) as library:
         library.index(tmp_path / "again.mp4", ocr=False)

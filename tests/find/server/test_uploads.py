@@ -73,7 +73,7 @@ def send(client: TestClient, place: str, offset: int, content: Any, **more: str 
     return client.patch(place, headers=headers, content=content)
 
 
-def test_what_is_spoken(client: TestClient) -> None:
+def test_the_protocol_of_uploads_is_described(client: TestClient) -> None:
     answer = client.options("/api/uploads")
     assert (answer.status_code, answer.headers["Tus-Version"]) == (204, "1.0.0")
     assert answer.headers["Tus-Max-Size"] == "20000"
@@ -87,9 +87,9 @@ def test_a_video_in_parts_is_whole_under_its_name(client: TestClient, inbox: Pat
         assert (begun.status_code, begun.headers["Upload-Offset"]) == (201, "0")
         place = begun.headers["Location"]
         for start in range(0, len(CONTENT), 4000):
-            asked = client.head(place, headers=TUS)
-            assert (asked.headers["Upload-Offset"], asked.headers["Upload-Length"]) == (str(start), "10240")
-            assert asked.headers["Cache-Control"] == "no-store" and asked.headers["Upload-Expires"]
+            status = client.head(place, headers=TUS)
+            assert (status.headers["Upload-Offset"], status.headers["Upload-Length"]) == (str(start), "10240")
+            assert status.headers["Cache-Control"] == "no-store" and status.headers["Upload-Expires"]
             assert not (inbox / expected).exists()
             sent = send(client, place, start, CONTENT[start : start + 4000])
             assert (sent.status_code, sent.headers["Tus-Resumable"]) == (204, "1.0.0"), sent.text
@@ -127,7 +127,7 @@ def test_what_has_arrived_before_the_connection_broke_stays(start: Callable[...,
     server = start("--allow-ingest", str(inbox))
     port = int(server.url.rsplit(":", 1)[1].partition("/")[0])
 
-    def asked(head: str, rest: str, body: bytes = b"") -> socket.socket:
+    def request(head: str, rest: str, body: bytes = b"") -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", port))
         connection.settimeout(60)
         lines = f"{head} HTTP/1.1\r\nHost: localhost\r\nTus-Resumable: 1.0.0\r\n{rest}\r\n\r\n"
@@ -136,10 +136,12 @@ def test_what_has_arrived_before_the_connection_broke_stays(start: Callable[...,
 
     def patch(offset: int, length: int, body: bytes) -> socket.socket:
         kind = "Content-Type: application/offset+octet-stream"
-        return asked(f"PATCH {place}", f"Upload-Offset: {offset}\r\n{kind}\r\nContent-Length: {length}", body)
+        return request(
+            f"PATCH {place}", f"Upload-Offset: {offset}\r\n{kind}\r\nContent-Length: {length}", body
+        )
 
     metadata = "Upload-Metadata: filename YmVhY2gubXA0\r\nContent-Length: 0"
-    with asked("POST /api/uploads", f"Upload-Length: 10240\r\n{metadata}") as connection:
+    with request("POST /api/uploads", f"Upload-Length: 10240\r\n{metadata}") as connection:
         begun = connection.recv(4000).decode().split("\r\n")
     (place,) = [line.split(": ")[1] for line in begun if line.startswith("location")]
     (part,) = inbox.glob(".moviola-*.part")
@@ -247,7 +249,9 @@ def test_a_cancelled_upload_leaves_nothing(client: TestClient, inbox: Path) -> N
     assert (inbox / "beach.mp4").read_bytes() == CONTENT
 
 
-def test_what_is_no_video_is_refused_when_it_is_whole_and_deleted(client: TestClient, inbox: Path) -> None:
+def test_a_file_that_is_no_video_is_refused_when_it_is_whole_and_deleted(
+    client: TestClient, inbox: Path
+) -> None:
     place = begin(client, 2000).headers["Location"]
     assert send(client, place, 0, b"words" * 200).status_code == 204
     refused = send(client, place, 1000, b"words" * 200)
@@ -317,7 +321,7 @@ def test_an_upload_that_cannot_be_begun_leaves_nothing(inbox: Path, monkeypatch:
     assert list(inbox.iterdir()) == []
 
 
-def test_what_is_no_upload_is_left_alone(inbox: Path) -> None:
+def test_files_that_are_no_uploads_are_left_alone(inbox: Path) -> None:
     for name in (".moviola-x.json", ".moviola-" + "0" * 32 + ".json", "film.part"):
         (inbox / name).write_text("not JSON")
     uploads = receiving_into(inbox)
@@ -531,7 +535,7 @@ class Killed(BaseException):
 def test_a_server_that_is_killed_while_it_names_a_video(
     inbox: Path, monkeypatch: pytest.MonkeyPatch, at: int, links: bool
 ) -> None:
-    """One left an empty file of its name; another told the client to begin again, though the film was in."""
+    """One left an empty file of its name; another let the client begin again, though the film was in."""
     uploads = receiving_into(inbox)
     begun = uploads.begin("beach.mp4", len(CONTENT))
     begun.part.write_bytes(CONTENT)
@@ -574,7 +578,7 @@ def test_a_server_that_is_killed_while_it_names_a_video(
     assert receiving_into(inbox).find(begun.upload).path == again.path
 
 
-def test_a_client_that_has_missed_the_last_answer_is_told_that_the_film_is_in(
+def test_a_client_that_has_missed_the_last_answer_learns_that_the_film_is_in(
     serving: Serving, folder: Path, inbox: Path, client: TestClient
 ) -> None:
     """Also by another server, and when the film has been moved since."""

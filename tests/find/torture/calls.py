@@ -3,7 +3,7 @@
 What :mod:`writes` does where Python calls, this does where the system is called, by Python and by the C
 libraries below it: SQLite in the middle of its commit, libav, faiss. ``strace`` counts the calls of an
 operation that nothing disturbs, and then lets one fail in a process of its own, or kills it there. Changes
-that are made through a mapping are no calls (SQLite's ``-shm``, which it makes anew).
+that are made through a mapping are no calls (SQLite's ``-shm``, which it makes again).
 
 What must hold is what :mod:`writes` says. The n-th call of a run is not always the n-th of another, since
 threads take turns: a call that failed elsewhere than in the folder is counted as such, and is no trial.

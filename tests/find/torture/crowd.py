@@ -1,7 +1,7 @@
 """*Many at once*: threads search one library, while two processes write to it that refuse each other.
 
 One takes videos out, brings them in again and compacts; the other one takes another video out and brings it
-in, keeps and marks, teaches, and verifies. What must hold, whether the library is held open or opened anew:
+in, keeps and marks, teaches, and verifies. What must hold, whether the library is held open or opened again:
 
 - No search fails. Of the videos that nobody touches it gives the answer of before; of each one that is
   touched that answer, or nothing: never half of it.
@@ -47,7 +47,7 @@ class ManyAtOnce:
 
     Args:
         folder: an empty one to work in.
-        seed: of the queries, and of who opens the library anew.
+        seed: of the queries, and of who opens the library again.
 
     Attributes:
         counts: what happened so far, by outcome.
@@ -122,9 +122,9 @@ class ManyAtOnce:
                     if not goes_on():
                         return
                     self.counts["tried"] += 1
-                query, anew = draw.choice(QUERIES), draw.random() < _ANEW
+                query, reopened = draw.choice(QUERIES), draw.random() < _ANEW
                 try:
-                    if anew:
+                    if reopened:
                         with Library(self._library, read_only=True) as library:
                             found = self._answer(library, query)
                     else:
@@ -137,7 +137,7 @@ class ManyAtOnce:
                     self.counts[outcome if outcome in ("as before", "with videos away") else "failed"] += 1
                     if outcome not in ("as before", "with videos away"):
                         self.failures.append(
-                            f"{query!r}, {'opened anew' if anew else 'held open'}: {outcome}"
+                            f"{query!r}, {'opened again' if reopened else 'held open'}: {outcome}"
                         )
 
     def _compared(self, found: dict[str, _Scores], expected: dict[str, _Scores]) -> str:

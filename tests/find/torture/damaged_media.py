@@ -113,7 +113,7 @@ MUTATIONS: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "zeros": _zeros,
     "two in one": _two_in_one,
 }
-"""What is done to the bytes of a file."""
+"""Changes to the bytes of a file."""
 _ONLY_LOSE = {"cut off", "without middle", "zeros"}
 _SLACK = 0.4
 """Seconds: sound may end after the last picture, and a packet of a few pictures is the least that is lost."""

@@ -1,6 +1,6 @@
 """What must hold of an operation that is disturbed, whatever disturbs it.
 
-Whoever looks then finds, of everything that a library is, each thing as it was before or as it is after, and
+A reader then finds, of everything that a library is, each thing as it was before or as it is after, and
 nothing gone from both: the same operation again succeeds, and leaves what an undisturbed one does.
 """
 
@@ -88,7 +88,7 @@ class Disturbed(ABC, Generic[*_Where]):
             self.failures += [f"{at}: {problem}" for problem in problems]
 
     def fresh(self, name: str) -> Path:
-        """What an operation finds before it, made anew."""
+        """Make again what an operation finds before it."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self._original(OPERATIONS[name].stored), self.library)
         self.with_films()
@@ -124,7 +124,7 @@ class Disturbed(ABC, Generic[*_Where]):
         return seen(self.library, _beside(self.library))
 
     def usable(self, name: str, *, done: bool = False) -> Generator[str, None, str]:
-        """Whoever looks now finds what was there before or what is there after, and videos that are whole.
+        """A reader now finds what was there before or what is there after, and videos that are whole.
 
         Args:
             name: of the operation.
@@ -194,7 +194,7 @@ class Disturbed(ABC, Generic[*_Where]):
 
 
 def _compared(kind: str, now: Parts, expected: Sequence[Parts]) -> Iterator[str]:
-    """What is neither of what was expected, by its key."""
+    """Entries that are in none of the expected states, by their key."""
     for key in {key: True for parts in (now, *expected) for key in parts}:
         known = [parts.get(key, _ABSENT) for parts in expected]
         if (found := now.get(key, _ABSENT)) not in known:

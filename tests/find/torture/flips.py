@@ -5,7 +5,7 @@ What must hold wherever the bit is:
 - A search gives the answer of before, to the last digit, or refuses with an error that names the library;
   never a traceback.
 - ``verify`` finds it, or the library refuses to open; of a removed video, ``restore`` refuses.
-- What ``doctor`` advises mends what can be made anew (``index/``, ``cache/``) so that all is as before. Of
+- What ``doctor`` advises mends what can be made again (``index/``, ``cache/``) so that all is as before. Of
   damaged features it names the video. It takes nothing else from the library: every other video, every kept
   entry and concept is as before, and a damaged video is in, or among the removed.
 
@@ -33,12 +33,12 @@ from seen import Seen, seen
 
 __all__ = ["Flips"]
 
-# Each file is divided into so many regions at most.
+# The most regions into which a file is divided.
 _REGIONS = 24
 _DATABASES = {"catalogue.sqlite", "kept.sqlite", "stills.sqlite"}
 _REMADE = ("index/", "cache/")
 _OF_FILE = {"concepts/": {"concepts"}, "models/": {"settings"}}
-"""What may be another one where a file was damaged that cannot be made anew."""
+"""Parts that may differ where a file was damaged that cannot be made again."""
 _OF_VIDEO = {"videos", "removed", "captures", "alerts"}
 """What may be another one of a damaged video, which has another row once it is encoded again."""
 _ROUNDS = 3
@@ -160,7 +160,7 @@ class Flips:
         now = self._seen(folder)
         if now is None:
             if name.startswith(_REMADE) or name == "moviola.toml":
-                yield "cannot be mended, though it can be made anew"
+                yield "cannot be mended, though it can be made again"
             self.counts["to be restored from a copy"] += 1
             return
         if name in _DATABASES:

@@ -5,7 +5,7 @@ What must hold of each flood, when the one before it has filled all caches:
 - Each answer is right, or a clear refusal: a 503 that says when to come back, or what else that kind says
   where there is too much of it. A plain search beside it is answered.
 - When it is over, memory has grown by less than what is kept if anything is kept of each request, and there
-  are no more handles; of files (inodes) there are no more than so many, which no number of requests changes.
+  are no more handles; of files (inodes) there is at most a fixed number more.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ KINDS: dict[str, Callable[[Server, random.Random], Given]] = {
     "exports": _export,
     "wrong": lambda server, draw: server.ask("GET", f"/api/videos/{draw.random()}"),
 }
-"""What is asked for, by kind."""
+"""Requests, by kind."""
 
 
 class Floods:

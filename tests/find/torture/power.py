@@ -45,12 +45,12 @@ Names = dict[str, int]
 
 @dataclass
 class _Moment:
-    """What is in memory and what is on the disk, before one call.
+    """The state in memory and on the disk, before one call.
 
     Attributes:
         root: number of the folder.
         folders, files: names in each folder and content of each file now, by number.
-        synced_folders, synced_files: the same as of when they were synced.
+        synced_folders, synced_files: the same at the time when they were synced.
         databases: what those in each folder may hold, by name, by number of the folder.
     """
 

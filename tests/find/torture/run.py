@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="by default another one each time")
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     options = parser.parse_args()
-    logging.getLogger("moviola").setLevel(logging.ERROR)  # graphs that are made anew are what is tried
+    logging.getLogger("moviola").setLevel(logging.ERROR)  # graphs that are made again are what is tried
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     parts = [options.only] if options.only else list(PARTS)
     if "system calls" in parts and STRACE is None:

@@ -46,7 +46,7 @@ def films_in(folder: Path, names: str = "abc") -> Path:
 
 
 def library_of(films: Path, folder: Path, *, model: bool) -> Path:
-    """A library of the films, with the model in use if that is asked for."""
+    """A library of the films, with the model in use if it is wanted."""
     with Library(folder, encoder="demo", sentence_encoder="none") as library:
         library.index(films, ocr=False)
         if model:
@@ -57,7 +57,7 @@ def library_of(films: Path, folder: Path, *, model: bool) -> Path:
 
 
 def answers(folder: Path) -> Answers:
-    """What a library answers to the queries, opened anew and read-only."""
+    """What a library answers to the queries, opened again and read-only."""
     with Library(folder, read_only=True) as library:
         return answers_of(library)
 

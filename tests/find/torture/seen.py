@@ -1,4 +1,4 @@
-"""All that a library is, as somebody sees who opens it: two are compared part by part."""
+"""All that a library is, as a user sees who opens it: two are compared part by part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Seen:
-    """What somebody sees who opens a library.
+    """What a user sees who opens a library.
 
     Attributes:
         answers: to all queries.
@@ -48,7 +48,7 @@ class Seen:
 
 
 def seen(folder: Path, beside: Parts | None = None) -> Seen:
-    """All of a library, opened anew and read-only."""
+    """All of a library, opened again and read-only."""
     with Library(folder, read_only=True) as library:
         problems = verify(library.store)
         damages = [one.message for one in problems if one.video_id or not one.repairable]
@@ -103,7 +103,7 @@ def _video(library: Library, video: Any) -> tuple[object, ...]:
 
 
 def _without_rows(content: dict[str, list[dict[str, Any]]]) -> object:
-    """What is kept of a removed video, but for numbers of rows and places of features, which moves change."""
+    """Rows of a removed video, but for numbers of rows and places of features, which moves change."""
     own = {"row", "video", "rowid", "frame_shard", "frame_offset", "cue_shard", "cue_offset", "mtime_ns"}
     return {
         table: [{name: value for name, value in row.items() if name not in own} for row in rows]

@@ -176,8 +176,8 @@ class Served:
 
     def _moments(self, server: Server, query: str | dict[str, Any]) -> list[Any]:
         """Moments of an answer, of the videos that are always there; none where it is refused."""
-        asked = {"query": query, "top_k": 50, "videos": _VIDEOS}
-        answer = server.ask("POST", "/api/search", json.dumps(asked).encode(), **_JSON)
+        body = {"query": query, "top_k": 50, "videos": _VIDEOS}
+        answer = server.ask("POST", "/api/search", json.dumps(body).encode(), **_JSON)
         if not self._took(answer, 200):
             return []
         return [
@@ -356,9 +356,9 @@ class Served:
         """Compare the last round with the larger of the first two: caches fill in these."""
         limits = {"bytes of memory": _MORE_MEMORY, "handles": _MORE_HANDLES, "files": _MORE_FILES}
         later = [memory for memory, _, _ in rests[_FILLED:]]
-        asked = (len(later) - 1) * (_GOOD + 2 * _BAD)
-        if len(later) > _FILLED and later[-1] - later[0] > asked * _LEAK:
-            self.failures.append(f"memory grows by {(later[-1] - later[0]) / asked:.0f} bytes a request")
+        requests = (len(later) - 1) * (_GOOD + 2 * _BAD)
+        if len(later) > _FILLED and later[-1] - later[0] > requests * _LEAK:
+            self.failures.append(f"memory grows by {(later[-1] - later[0]) / requests:.0f} bytes a request")
         for (name, more), values in zip(limits.items(), zip(*rests, strict=True), strict=True):
             self.counts[f"{name} after the first round"] = values[0]
             self.counts[f"{name} after the last round"] = values[-1]

@@ -5,7 +5,7 @@ folders, and every statement that changes the catalogue. After a kill nothing re
 later calls fail too, those of ``finally`` included, so that what lies there is what a killed process leaves.
 
 What must hold for each n: the operation ends in an error that names the file, or succeeds all the same;
-whoever opens the library then gets the answers of before or after, from videos that are whole, and finds each
+a reader of the library then gets the answers of before or after, from videos that are whole, and finds each
 export and judging task as it was before or after, never half; the same operation again succeeds, and then the
 library verifies, answers as an undisturbed one, and holds no draft.
 """

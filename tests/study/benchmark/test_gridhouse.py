@@ -151,7 +151,7 @@ def test_a_second_call_trains_nothing_and_says_the_same(work: Path) -> None:
     assert (work / "again" / "report.md").read_text() == (work / "report" / "report.md").read_text()
 
 
-def test_what_is_left_is_said_and_no_time_trains_nothing(work: Path, tmp_path: Path) -> None:
+def test_remaining_pieces_are_named_and_no_time_trains_nothing(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "worlds", tmp_path / "worlds")
     shutil.copytree(work / "results", tmp_path / "results")
     (tmp_path / "results" / "xml-n20.json").unlink()

@@ -62,8 +62,8 @@ def split() -> Split:
     visual = FeatureRows(DIM, (0, 1), lambda key: np.ones((CLIPS, DIM), np.float16))
     durations = np.full(2, float(CLIPS))
     features = VideoFeatures(tuple(SAID), durations, 1.0, np.full(2, CLIPS), visual, subtitles)
-    asked = [np.stack([EAST, NORTH]), np.stack([UP + 0.5 * NORTH, EAST])]
-    queries = QueryFeatures.of(["1", "2"], ["x", "y"], asked)
+    vectors = [np.stack([EAST, NORTH]), np.stack([UP + 0.5 * NORTH, EAST])]
+    queries = QueryFeatures.of(["1", "2"], ["x", "y"], vectors)
     one = np.array([0])
     pairs = Pairs(
         ("1", "2"), ("x", "y"), tuple(SAID), one, one * 0.0, one + 1.0, ("c",), one, one,

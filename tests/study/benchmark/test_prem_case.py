@@ -102,8 +102,8 @@ def test_command_leaves_figures_and_numbers(
     folder, out = tmp_path / "model", tmp_path / "out"
     save_pretrained(model, folder, card="A test's.")
     given = [folder, world.folder / "features", world.pairs("test"), "--out", out, "--tokenizer", tokenizer]
-    asked = ["--query", WAITS, "--query", DROPS]
-    monkeypatch.setattr(sys, "argv", ["prem_case.py", *map(str, given), *asked])
+    queries = ["--query", WAITS, "--query", DROPS]
+    monkeypatch.setattr(sys, "argv", ["prem_case.py", *map(str, given), *queries])
     prem_case.main()
     assert sorted(path.name for path in out.iterdir()) == [
         f"prem-case-{number}.{kind}" for number in (1, 2) for kind in ("csv", "png", "svg")

@@ -90,14 +90,14 @@ def test_the_best_answers_are_those_of_the_highest_grade(split: Split) -> None:
     assert any(len(rows) < len(grades(split)[name]) for name, rows in found.items())
 
 
-def test_what_is_judged_not_to_answer_is_no_best_answer(split: Split) -> None:
+def test_a_moment_judged_not_to_answer_is_no_best_answer(split: Split) -> None:
     first = split.pairs.query == 0
     none = replace(split, pairs=replace(split.pairs, relevance=np.where(first, 0.0, split.pairs.relevance)))
     rows = best_answers(none).rows()
     assert rows[none.queries.query_ids[0]] == []
     assert all(own for own in list(rows.values())[1:])
-    asked = {name for part in of_each_video(none) for name in part.queries.query_ids}
-    assert asked == set(none.queries.query_ids[1:])
+    left = {name for part in of_each_video(none) for name in part.queries.query_ids}
+    assert left == set(none.queries.query_ids[1:])
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -133,7 +133,7 @@ def test_a_video_stands_where_its_best_moment_stood(split: Split) -> None:
 
 
 def test_each_query_is_asked_in_the_video_of_its_first_best_moment_alone(split: Split) -> None:
-    truths, asked = grades(split), []
+    truths, names = grades(split), []
     for part in of_each_video(split):
         (video,) = part.features.video_ids
         assert part.pairs.videos == (video,)
@@ -149,8 +149,8 @@ def test_each_query_is_asked_in_the_video_of_its_first_best_moment_alone(split: 
             assert np.array_equal(
                 part.queries.vectors[part.queries.query_ids.index(name)], split.queries.vectors[row]
             )
-        asked += part.queries.query_ids
-    assert sorted(asked) == sorted(name for name, answers in truths.items() if answers)
+        names += part.queries.query_ids
+    assert sorted(names) == sorted(name for name, answers in truths.items() if answers)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

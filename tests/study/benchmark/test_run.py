@@ -97,17 +97,17 @@ def test_a_row_waits_until_its_stage_1_is_trained(trained: Bench, tmp_path: Path
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
 
 
-def test_what_is_done_is_not_done_again(trained: Bench, tmp_path: Path) -> None:
+def test_finished_pieces_are_not_done_again(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path, "reel-n20")
-    before, told = times(bench), list[str]()
+    before, notes = times(bench), list[str]()
     planned = len(bench.jobs())
-    run_pieces(bench, note=told.append)
-    assert [line.split(":")[0] for line in told] == [f"{planned}/{planned} reel-n20"]
+    run_pieces(bench, note=notes.append)
+    assert [line.split(":")[0] for line in notes] == [f"{planned}/{planned} reel-n20"]
     assert {path: time for path, time in times(bench).items() if path in before} == before
     # The same seed on the same machine finds the same.
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
-    run_pieces(bench, note=told.append)
-    assert len(told) == 1
+    run_pieces(bench, note=notes.append)
+    assert len(notes) == 1
 
 
 def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
@@ -121,23 +121,23 @@ def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
         if len(seen) == 40:
             raise running._TimeIsUpError
 
-    told: list[str] = []
+    notes: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(running, "_require_time", stop)
-        run_pieces(bench, minutes=1.0, note=told.append)
-    assert told == ["1 minutes are over; the same command goes on from here"]
+        run_pieces(bench, minutes=1.0, note=notes.append)
+    assert notes == ["1 minutes are over; the same command goes on from here"]
     assert not bench.done("reel-n20")
     assert list(bench.model("reel-n20").glob("run/**/state.pt"))
-    run_pieces(bench, note=told.append)
+    run_pieces(bench, note=notes.append)
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
     curves = [found["phases"][0]["curve"] for found in (bench.result("reel-n20"), trained.result("reel-n20"))]
     assert curves[0] == curves[1]
 
 
 def test_no_time_no_piece(trained: Bench, tmp_path: Path) -> None:
-    bench, told = without(trained, tmp_path, "reel-n20"), list[str]()
-    run_pieces(bench, minutes=0, note=told.append)
-    assert told == ["0 minutes are over; the same command goes on from here"]
+    bench, notes = without(trained, tmp_path, "reel-n20"), list[str]()
+    run_pieces(bench, minutes=0, note=notes.append)
+    assert notes == ["0 minutes are over; the same command goes on from here"]
     assert not bench.model("reel-n20").exists()
 
 
@@ -154,13 +154,13 @@ def test_figures_from_elsewhere_count_and_their_models_are_trained_when_needed(
 
 
 def test_a_piece_that_another_process_does_is_left_to_it(trained: Bench, tmp_path: Path) -> None:
-    bench, told = without(trained, tmp_path, "reel-n20", "xml-n20"), list[str]()
+    bench, notes = without(trained, tmp_path, "reel-n20", "xml-n20"), list[str]()
     with exclusive(bench.out / "locks" / "reel-n20.lock"):
-        run_pieces(bench, note=told.append)
-    assert [line.split(":")[0].split()[1] for line in told] == ["xml-n20"]
+        run_pieces(bench, note=notes.append)
+    assert [line.split(":")[0].split()[1] for line in notes] == ["xml-n20"]
 
 
-def test_what_is_left_is_counted_and_estimated(trained: Bench, tmp_path: Path) -> None:
+def test_remaining_pieces_are_counted_and_estimated(trained: Bench, tmp_path: Path) -> None:
     gone = {"conquer-general-n20", "conquer-disjoint-n20", "reel-n20"}
     bench = without(trained, tmp_path, *gone)
     left = what_is_left(bench)
@@ -240,9 +240,9 @@ def test_queries_are_cut_to_a_part_of_them_with_the_types_of_tvr(world: World, t
         many = [{**rows[0], "query_id": number, "type": "t" if number % 2 else "v"} for number in range(100)]
         whole.pairs(split).write_text(json.dumps(many))
     cut = prepare(whole.folder, videos=20, seed=0, workers=1, queries=40)
-    for split, seen, told in (("train", 36, 4), ("val", 50, 5), ("test", 50, 5)):
+    for split, seen, spoken in (("train", 36, 4), ("val", 50, 5), ("test", 50, 5)):
         kept = cut.types(split)
-        assert Counter(kept.values()) == {"v": seen, "t": told}
+        assert Counter(kept.values()) == {"v": seen, "t": spoken}
         assert [int(query) for query in kept] == sorted(int(query) for query in kept)
     before = cut.pairs("val").read_bytes()
     assert prepare(whole.folder, videos=20, seed=0, workers=1, queries=40).pairs("val").read_bytes() == before
@@ -268,11 +268,11 @@ def test_labels_by_sentences_lie_beside_the_films(
             (folder / path.name).write_text(json.dumps([{**row, "chosen": similarity} for row in rows]))
 
     monkeypatch.setattr("comparison.world.annotate", annotate)
-    whole, told = of_pictures(world, tmp_path / "world"), list[str]()
-    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
+    whole, notes = of_pictures(world, tmp_path / "world"), list[str]()
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": notes.append}
     usual, other = prepare(whole.folder, **how), prepare(whole.folder, cut=Cut("letters"), **how)
     assert prepare(whole.folder, cut=Cut("letters"), **how) == other
-    assert told == ["choosing pseudo labels by letters"]
+    assert notes == ["choosing pseudo labels by letters"]
     assert (usual.features.folder, usual.videos("val")) == (other.features.folder, other.videos("val"))
     for split in ("train", "val", "test"):
         assert usual.pairs(split).parent.name == "films"
@@ -290,11 +290,11 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
         (folder / "train_top40.json").write_text(json.dumps(chosen))
 
     monkeypatch.setattr("comparison.world.annotate", annotate)
-    whole, told = of_pictures(world, tmp_path / "world"), list[str]()
-    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
+    whole, notes = of_pictures(world, tmp_path / "world"), list[str]()
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": notes.append}
     part, usual = prepare(whole.folder, cut=Cut(share=0.5), **how), prepare(whole.folder, **how)
     assert prepare(whole.folder, cut=Cut(share=0.5), **how) == part == World(whole.folder, Cut(share=0.5), 5)
-    assert told == ["annotating 50% of the training films"]
+    assert notes == ["annotating 50% of the training films"]
     assert part.videos("train") == usual.videos("train")[:6]
     for split in ("val", "test"):
         assert (part.videos(split), part.pairs(split)) == (usual.videos(split), usual.pairs(split))
@@ -307,9 +307,9 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
 
 def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
     """The report's text and its tables by name, of those that have rows."""
-    told: list[str] = []
-    text = write_report(bench, out, title="Toy", note=told.append).read_text()
-    assert told == [f"table: {name}" for name in TABLES]
+    notes: list[str] = []
+    text = write_report(bench, out, title="Toy", note=notes.append).read_text()
+    assert notes == [f"table: {name}" for name in TABLES]
     written = [name for name, make in TABLES.items() if make(Findings(bench)).rows]
     assert {path.stem for path in out.glob("*.csv")} == set(written)
     tables = {}

@@ -68,9 +68,9 @@ def test_exact_answers_have_the_best_ndcg_and_others_less(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("_in_this_process")
 def test_pieces_that_are_done_are_kept_until_they_are_asked_for_again(tmp_path: Path) -> None:
-    bench, told = ScaleBench(tmp_path, TINY), list[str]()
-    run_scale(bench, note=told.append)
-    assert told == ["1/2 1500 segments, flat", "2/2 1500 segments, reranked"]
+    bench, notes = ScaleBench(tmp_path, TINY), list[str]()
+    run_scale(bench, note=notes.append)
+    assert notes == ["1/2 1500 segments, flat", "2/2 1500 segments, reranked"]
     flat, reranked = bench.results()
     assert flat["recall"] == {"picture": 1.0, "text": 1.0}
     assert min(reranked["recall"].values()) > 0.95
@@ -78,12 +78,12 @@ def test_pieces_that_are_done_are_kept_until_they_are_asked_for_again(tmp_path: 
     assert reranked["segments"] == 1500
 
     bench.result_file(1500, "reranked").unlink()
-    told.clear()
-    run_scale(bench, note=told.append)
-    assert told == ["2/2 1500 segments, reranked"]
+    notes.clear()
+    run_scale(bench, note=notes.append)
+    assert notes == ["2/2 1500 segments, reranked"]
     indexes = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.faiss")}
-    run_scale(bench, again=True, note=told.append)
-    assert len(told) == 3
+    run_scale(bench, again=True, note=notes.append)
+    assert len(notes) == 3
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.faiss")} == indexes
 
     with pytest.raises(InvalidValue, match="other settings"):
@@ -105,7 +105,7 @@ def test_a_report_names_what_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_growth_is_told_of_libraries_that_were_asked_in_turn(tmp_path: Path) -> None:
+def test_growth_is_reported_for_libraries_searched_in_turn(tmp_path: Path) -> None:
     bench = ScaleBench(tmp_path, replace(TINY, sizes=(1500, 2500)))
     run_scale(bench)
     for result in bench.results():

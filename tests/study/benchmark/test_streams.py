@@ -1,4 +1,4 @@
-"""What is told on few axes, and a query with a row in the space of each stream."""
+"""Lines on few axes, and a query with a row in the space of each stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PICTURES = DRAW.normal(size=(2, CLIPS, DIM)).astype(np.float16)
 BASIS = np.linalg.qr(DRAW.normal(size=(SAID, SAID)))[0][:, :3]
 
 
-def told() -> NDArray[np.float16]:
+def few_axes() -> NDArray[np.float16]:
     """Lines in a space of three of nine axes; nobody speaks in the first two clips."""
     lines: NDArray[np.float16] = (DRAW.normal(size=(2, CLIPS, 3)) @ BASIS.T).astype(np.float16)
     lines[:, :2] = 0
@@ -61,7 +61,7 @@ def exported(
 
 
 def test_lines_keep_their_angles_and_silence(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = told()
+    lines = few_axes()
     features = exported(tmp_path, monkeypatch, lines)
     assert dataclasses.replace(Source.facts, subtitle_dim=DIM) == features.facts
     videos = features.videos()
@@ -77,7 +77,7 @@ def test_lines_keep_their_angles_and_silence(tmp_path: Any, monkeypatch: pytest.
 def test_a_query_begins_with_its_meaning_and_ends_with_its_whole(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = told()
+    lines = few_axes()
     features = exported(tmp_path, monkeypatch, lines)
     queries = features.queries(["1", "2"], ["x", "yy"])
     axes = principal_axes(lines.astype(np.float64), DIM)
@@ -87,7 +87,7 @@ def test_a_query_begins_with_its_meaning_and_ends_with_its_whole(
 
 
 def test_axes_are_orthonormal_and_the_first_is_the_longest() -> None:
-    lines = told()
+    lines = few_axes()
     axes = principal_axes(lines.astype(np.float64), 4)
     np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-5)
     spread = np.square(lines.reshape(-1, SAID).astype(np.float64) @ axes).sum(0)
@@ -96,9 +96,9 @@ def test_axes_are_orthonormal_and_the_first_is_the_longest() -> None:
 
 
 def test_axes_are_fitted_on_training_films_alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = told()
+    lines = few_axes()
     one, other = (exported(tmp_path / name, monkeypatch, lines, (name,)) for name in ("a", "b"))
-    lines[1] = told()[1]  # other lines in the film that is not fitted on
+    lines[1] = few_axes()[1]  # other lines in the film that is not fitted on
     changed = exported(tmp_path / "changed", monkeypatch, lines, ("a",))
 
     def brought(folder: FeatureFolder, video: int) -> NDArray[np.float32]:
@@ -111,7 +111,7 @@ def test_axes_are_fitted_on_training_films_alone(tmp_path: Any, monkeypatch: pyt
 
 
 def test_nothing_to_fit_on_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = told()
+    lines = few_axes()
     lines[0] = 0
     with pytest.raises(InvalidValue, match="no subtitles in the 1 videos to fit on"):
         exported(tmp_path, monkeypatch, lines, ("a",))

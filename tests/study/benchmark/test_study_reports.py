@@ -29,7 +29,7 @@ def run(end: float) -> Run:
     return Run.from_dict({"q": [answer(end)]})
 
 
-def test_what_is_not_defined_is_left_empty(tmp_path: Path) -> None:
+def test_undefined_values_are_left_empty(tmp_path: Path) -> None:
     """A measure that ties all systems has no rank correlation."""
     made = agreement({"a": run(5), "b": run(9)}, QRELS, ["AxIoU@1", "R@1,IoU>0.3"])
     assert made.header == ("first", "second", "tau_b")
@@ -53,7 +53,7 @@ def test_measures_are_shown_by_the_name_that_they_print(tmp_path: Path) -> None:
     assert made.rows == (("R@1,IoU>0.3", 1.0),)
 
 
-def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_runs_of_one_name_are_distinguished(tmp_path: Path) -> None:
     paths = [tmp_path / "one" / "run.json", tmp_path / "two" / "run.json", tmp_path / "other.json"]
     for path in paths:
         write_run(run(5), path)

@@ -74,8 +74,8 @@ class Release:
         """A folder of features; queries are keyed by their ids."""
         first = next(iter(visual))
         moment = {"video_name": first, "timestamp": [0, 3], "duration": 9, "caption": "c"}
-        asked = [{"query_id": int(q), "query": f"query {q}", "relevant_moment": [moment]} for q in queries]
-        self.write("pairs.json", asked)
+        pairs = [{"query_id": int(q), "query": f"query {q}", "relevant_moment": [moment]} for q in queries]
+        self.write("pairs.json", pairs)
         # One clip more than there are rows, so that the releases' ends, which nothing cuts, stay.
         longer = {name: (len(rows) + 1) * clip_seconds for name, rows in visual.items()}
         self.write("corpus.json", dict(seconds or longer))
@@ -89,11 +89,11 @@ class Release:
         assert made.code == 0, made.err
 
     def answer(self, *words: object) -> Run:
-        told = self.moviola(
+        result = self.moviola(
             "answer", self.folder / "pairs.json", "--model", self.folder / "model",
             "--features", self.folder / "features", "--out", self.folder / "run.jsonl", *words,
         )  # fmt: skip
-        assert told.code == 0, told.err
+        assert result.code == 0, result.err
         return read_run(self.folder / "run.jsonl")
 
 
@@ -137,7 +137,7 @@ def test_models_that_search_the_corpus(
 ) -> None:
     case = release(name)
     arrays, decoding = case.arrays, case.facts["decoding"]
-    lengths, asked = case.facts["video_lengths"], case.facts["query_lengths"]
+    lengths, queries = case.facts["video_lengths"], case.facts["query_lengths"]
     ends = 2 if line == "xml" else 0  # the endpoints, which we append ourselves
     visual, heard = (
         arrays[f"in/{part}"][..., : arrays[f"in/{part}"].shape[-1] - ends]
@@ -148,12 +148,12 @@ def test_models_that_search_the_corpus(
         top_moments=decoding["top_moments"],
     )  # fmt: skip
     case.gather(
-        cut(visual, lengths, "v"), cut(arrays["in/query_feat"], asked), "--raw",
+        cut(visual, lengths, "v"), cut(arrays["in/query_feat"], queries), "--raw",
         subtitles=cut(heard, lengths, "v"),
     )  # fmt: skip
     run = case.answer()
-    assert run.query_ids == tuple(map(str, range(len(asked))))
-    for query in range(len(asked)):
+    assert run.query_ids == tuple(map(str, range(len(queries))))
+    for query in range(len(queries)):
         video, seconds, score = (arrays[f"out/{part}"][query] for part in out)
         same_moments(run, str(query), [f"v{row}" for row in video], seconds, score, 5e-3)
     settings = json.loads((case.folder / "model" / "config.json").read_text())["config"]
@@ -228,9 +228,9 @@ def test_stage_1_of_spr(release: Callable[[str], Release]) -> None:
         "--raw", "--segment-clips", length, clip_seconds=1.0,
     )  # fmt: skip
     run = case.answer()
-    seen, asked = case.arrays["out/segment_feature"][whole], case.arrays["out/query_feature"]
-    seen, asked = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (seen, asked))
-    for query, cosines in enumerate(asked @ seen.T):
+    seen, queries = case.arrays["out/segment_feature"][whole], case.arrays["out/query_feature"]
+    seen, queries = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (seen, queries))
+    for query, cosines in enumerate(queries @ seen.T):
         found = {row["video_id"]: row["score"] for row in run.rows()[str(query)]}
         assert found == {f"v{row}": pytest.approx(c, abs=1e-4) for row, c in zip(whole, cosines, strict=True)}
 

@@ -111,7 +111,7 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
         ("relevant-pairs", "FILE"),
     ],
 )
-def test_what_is_read_is_not_written_over(
+def test_inputs_are_not_written_over(
     tmp_path: Path, moviola: Callable[..., Any], words: tuple[str, ...]
 ) -> None:
     file = tmp_path / "ratings.csv"

@@ -51,9 +51,9 @@ def test_from_queries_to_an_evaluation(
         "judge", "new", "-l", library, queries, "--out", task, "--run", run, "--depth", 4, "--json"
     )
     assert made.code == 0, made.err
-    told = json.loads(made.out)
-    assert told["queries"] == 3 and told["moments"] > 3
-    assert set(told["systems"]) == {"refined", "coarse", "said", "joined", "other"}
+    printed = json.loads(made.out)
+    assert printed["queries"] == 3 and printed["moments"] > 3
+    assert set(printed["systems"]) == {"refined", "coarse", "said", "joined", "other"}
     assert "kappa undefined so far" in moviola("judge", "progress", task).out
 
     judge(task, "Anna", lambda video: 4 if video == "harbour" else 0)
@@ -61,12 +61,12 @@ def test_from_queries_to_an_evaluation(
     done = moviola("judge", "progress", task)
     assert "Anna: " in done.out and "kappa" in done.out and "a red door" in done.out
     figures = json.loads(moviola("judge", "progress", task, "--json").out)
-    assert sum(query["agreed"] for query in figures["queries"]) == told["moments"]
-    assert sum(figures["levels"]) == told["moments"]
+    assert sum(query["agreed"] for query in figures["queries"]) == printed["moments"]
+    assert sum(figures["levels"]) == printed["moments"]
 
     judged = tmp_path / "judged.json"
     written = moviola("judge", "export", task, "--out", judged)
-    assert written.out.endswith(f"{told['moments']} judged moments\n")
+    assert written.out.endswith(f"{printed['moments']} judged moments\n")
     scored = moviola("evaluate", run, judged, "-m", "nDCG@5,IoU>=0.5", "--json")
     assert scored.code == 0, scored.err
     assert 0 < json.loads(scored.out)["measures"]["nDCG@5,IoU>=0.5"] <= 1
@@ -103,8 +103,8 @@ def test_queries_without_an_answer_are_left_out(moviola: Moviola, library: Path,
     queries.write_text("@a @b\na robot\n@b @a\n")
     made = moviola("judge", "new", "-l", library, queries, "--out", task, "--json")
     assert made.code == 3
-    told = json.loads(made.out)
-    assert told["queries"] == 1 and list(told["refused"]) == ["1", "3"]
+    printed = json.loads(made.out)
+    assert printed["queries"] == 1 and list(printed["refused"]) == ["1", "3"]
     assert [line.split(": ")[0] for line in made.err.splitlines()] == [
         "query 1 is left out", "query 3 is left out",
     ]  # fmt: skip
@@ -129,8 +129,8 @@ def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, t
         options = [word for name in names for word in ("--run", name)]
         wrong = moviola("judge", "new", "-l", library, queries, "--out", task, *options)
         assert wrong.code == 1 and f"{names[0].stem}: two systems of that name" in wrong.err
-    asked = ("--system", "coarse", "--system", "coarse", "--run", runs[0].with_name("refined.json"))
-    missing = moviola("judge", "new", "-l", library, queries, "--out", task, *asked)
+    words = ("--system", "coarse", "--system", "coarse", "--run", runs[0].with_name("refined.json"))
+    missing = moviola("judge", "new", "-l", library, queries, "--out", task, *words)
     assert missing.code == 1 and "refined.json" in missing.err and "of that name" not in missing.err
     assert moviola("judge", "new", "-l", library, queries, "--out", task, "--system", "coarse").code == 0
     twice = moviola("judge", "new", "-l", library, queries, "--out", task)

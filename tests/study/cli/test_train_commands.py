@@ -177,7 +177,7 @@ def test_the_folder_holds_what_the_files_hold(world: World) -> None:
 
 
 @pytest.mark.parametrize("key", ["text", "desc_id"])
-def test_queries_may_be_keyed_otherwise(world: World, tmp_path: Path, key: str) -> None:
+def test_queries_may_have_keys_of_another_form(world: World, tmp_path: Path, key: str) -> None:
     texts = [f"the robot {event}" for event in MANY_EVENTS]
     names = {"text": texts, "desc_id": [str(900 + n) for n in range(len(MANY_EVENTS))]}[key]
     tokens = h5(tmp_path / "t.h5", {name: np.full((2, 3), n) for n, name in enumerate(names)})
@@ -216,7 +216,7 @@ def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
 
 
 def test_the_vector_of_a_long_query_is_kept(world: World, tmp_path: Path) -> None:
-    """The last row of a file without vectors of its own, as of CLIP's tokens."""
+    """The last row of a file without vectors of its own, as with CLIP's tokens."""
     rows = {str(n): np.arange(5.0)[:, None] + np.zeros(3) for n in range(len(MANY_EVENTS))}
     tokens = h5(tmp_path / "t.h5", rows)
     made = world.gather(tmp_path / "out", "--max-tokens", 3, queries=tokens, query_vectors=None)
@@ -294,8 +294,8 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     trained = world.train(name, tmp_path / "model", *on, "--json")
     assert trained.code == 0, trained.err
     extra = config_of(tmp_path / "model")["extra"]
-    told = json.loads(trained.out)
-    assert told["val"] == extra["val"] and extra["val"]
+    printed = json.loads(trained.out)
+    assert printed["val"] == extra["val"] and extra["val"]
     assert extra["recipe"] == name
     assert extra["encoder"] == "toy"
     assert extra["steps"] == 4 * len(extra["settings"]["loops"])
@@ -482,8 +482,8 @@ def test_segments_are_as_long_as_the_features_say_or_the_settings(world: World, 
     assert config_of(tmp_path / "model2")["extra"]["settings"]["sampling"]["segment_clips"] == 2
 
 
-def test_videos_of_val_that_are_learned_from_are_told(world: World, tmp_path: Path) -> None:
-    """Train takes the videos that its file names; val all, unless it is told."""
+def test_videos_of_val_that_are_learned_from_are_reported(world: World, tmp_path: Path) -> None:
+    """Train takes the videos that its file names; val all, unless it is given some."""
     trained = world.moviola(
         "train", "xml", "--features", world / "features", "--train", world / "train.json",
         "--val", world / "val.json", "--out", tmp_path / "model", "--set", "loop.steps=1",
@@ -504,8 +504,8 @@ def test_answers_without_suppression(world: World, tmp_path: Path) -> None:
     on = building_on(world, "reel")
     assert world.train("reel", tmp_path / "reel", *on).code == 0
     for name, words in (("own", ()), ("every", ("--suppress-above", 1))):
-        told = world.answer(tmp_path / "reel", tmp_path / f"{name}.json", *on, *words)
-        assert told.code == 0, told.err
+        result = world.answer(tmp_path / "reel", tmp_path / f"{name}.json", *on, *words)
+        assert result.code == 0, result.err
     own, every = (moments_of(tmp_path / f"{name}.json") for name in ("own", "every"))
     for query, rows in own.items():
         spans = [(m["video_id"], m["start"], m["end"]) for m in rows]
@@ -583,12 +583,12 @@ def test_candidates_past_the_end_of_their_video_are_counted(
 def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
     lines = ranking.read_text().splitlines()
     (tmp_path / "some.jsonl").write_text("\n".join(line for line in lines if '"query_id": "3"' not in line))
-    told = world.train("conquer", tmp_path / "m", "--candidates", tmp_path / "some.jsonl")
-    fails_with(told, "none for 1 of 10 queries among the 8 videos, the first is query '3'")
-    told = world.train(
+    result = world.train("conquer", tmp_path / "m", "--candidates", tmp_path / "some.jsonl")
+    fails_with(result, "none for 1 of 10 queries among the 8 videos, the first is query '3'")
+    result = world.train(
         "conquer", tmp_path / "m", "--candidates", ranking, "--val-candidates", tmp_path / "no"
     )
-    fails_with(told, "no: no such file")
+    fails_with(result, "no: no such file")
     both = ("--candidates", ranking, "--stage1", world / "stage1")
     fails_with(world.train("conquer", tmp_path / "m", *both), "give --stage1 or --candidates, not both")
     fails_with(world.train("xml", tmp_path / "m", "--candidates", ranking), "leave --candidates out")
@@ -637,8 +637,8 @@ def test_damaged_files(world: World, tmp_path: Path) -> None:
     fails_with(world.train("xml", out, "--config", path), "settings.toml: steps = 3 is in no table")
     pairs = tmp_path / "pairs.json"
     pairs.write_text((world / "val.json").read_text().replace("the robot waits", "the robot sings"))
-    told = world.train("xml", out, "--val", pairs)
-    fails_with(told, "1 of 10 queries without features, the first 'the robot sings'")
+    result = world.train("xml", out, "--val", pairs)
+    fails_with(result, "1 of 10 queries without features, the first 'the robot sings'")
     pairs.write_text("[{")
     fails_with(world.train("xml", out, "--val", pairs), "pairs.json: line 1: not valid JSON")
     (tmp_path / "ids.json").write_text("[]")
@@ -663,7 +663,7 @@ def test_pair_files_that_answer_nothing_are_refused_before_training(world: World
     assert not out.exists()
 
 
-def test_what_is_not_as_given_is_said(world: World, tmp_path: Path) -> None:
+def test_data_and_steps_that_differ_from_the_given_ones_are_reported(world: World, tmp_path: Path) -> None:
     """Moments of unknown videos or without extent, and steps that the epochs do not reach."""
     pairs = tmp_path / "pairs.json"
     entries = json.loads((world / "train.json").read_text().replace('"v03"', '"elsewhere"'))
@@ -721,10 +721,10 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
     elsewhere = replace(world, folder=tmp_path)
     for name in ("train.json", "val.json", "splits.json"):
         (tmp_path / name).write_text((world / name).read_text())
-    told = elsewhere.answer(world / "stage1", run)
-    fails_with(told, "trained on features of toy (revision 1), but these are of toy (revision 2)")
-    told = elsewhere.train("reel", tmp_path / "m", "--stage1", world / "stage1")
-    fails_with(told, "stage1: trained on features of toy (revision 1)")
+    result = elsewhere.answer(world / "stage1", run)
+    fails_with(result, "trained on features of toy (revision 1), but these are of toy (revision 2)")
+    result = elsewhere.train("reel", tmp_path / "m", "--stage1", world / "stage1")
+    fails_with(result, "stage1: trained on features of toy (revision 1)")
     about = out / "features.json"
     about.write_text(about.read_text().replace('"encoder_revision": "2"', '"encoder_revision": "1"'))
     assert elsewhere.answer(world / "stage1", run).code == 0
@@ -741,8 +741,8 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
     for name in ("train.json", "val.json", "splits.json"):
         (narrow.parent / name).write_text((world / name).read_text())
     fails_with(strange.train("spr-stage1", tmp_path / "m"), "clips have 16 features and queries 17")
-    told = strange.answer(tmp_path / "reel", run, "--stage1", world / "stage1")
-    fails_with(told, "features of 16 numbers, but these queries have 17")
+    result = strange.answer(tmp_path / "reel", run, "--stage1", world / "stage1")
+    fails_with(result, "features of 16 numbers, but these queries have 17")
     assert world.train("xml", tmp_path / "xml").code == 0
     fails_with(strange.answer(tmp_path / "xml", run), "xml: a model with subtitle_size 8", "ask for 0")
 

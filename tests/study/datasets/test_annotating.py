@@ -40,8 +40,8 @@ class Falling:
 
 
 def pairs(queries: int = 2, depth: int = 40) -> list[Pair]:
-    asked = {str(n): f"Query {n}?" for n in range(queries)}
-    return find_candidates(asked, moments(depth), Falling(depth), depth)
+    texts = {str(n): f"Query {n}?" for n in range(queries)}
+    return find_candidates(texts, moments(depth), Falling(depth), depth)
 
 
 def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ Answer = tuple[int, bytes] | None
 
 
 class Server:
-    """A chat endpoint on loopback that answers as it is told, then well."""
+    """A chat endpoint on loopback that gives the answers of a test, then good ones."""
 
     def __init__(self) -> None:
         self.answers: list[Callable[[list[str]], Answer]] = []

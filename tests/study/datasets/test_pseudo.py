@@ -21,7 +21,7 @@ def unit(count: int, seed: int) -> NDArray[np.float32]:
 
 
 @given(st.integers(0, 40), st.integers(0, 60), st.integers(1, 70), st.integers(1, 60), st.integers(0, 99))
-def test_what_is_found_is_what_one_product_gives(
+def test_candidates_are_what_one_product_gives(
     queries: int, captions: int, top: int, distinct: int, seed: int
 ) -> None:
     q, c = unit(queries, seed), unit(distinct, seed + 1)[np.arange(captions) % distinct]
@@ -106,16 +106,16 @@ def test_blanks_around_a_held_out_text_do_not_matter() -> None:
         annotations(["a man sits ", "a dog barks"]), unit(2, 3), 1, held_out=["a man sits "]
     )
     assert [entry["query"] for entry in entries] == ["a dog barks"]
-    asked = (["a dog barks ", "a cat"], unit(2, 4))
-    entries = pseudo_training_set(annotations(["a"]), unit(1, 3), 1, queries=asked, held_out=["a dog barks"])
+    others = (["a dog barks ", "a cat"], unit(2, 4))
+    entries = pseudo_training_set(annotations(["a"]), unit(1, 3), 1, queries=others, held_out=["a dog barks"])
     assert [entry["query"] for entry in entries] == ["a cat"]
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 12), st.integers(0, 99))
-def test_queries_and_pool_may_differ(pool: int, asked: int, top: int, seed: int) -> None:
+def test_queries_and_pool_may_differ(pool: int, count: int, top: int, seed: int) -> None:
     """Each different query with the best of the pool, whether a caption is held out or not."""
     captions = [f"c{place % 20}" for place in range(pool)]
-    queries = [f"c{place % 25}" for place in range(asked)]
+    queries = [f"c{place % 25}" for place in range(count)]
     vectors = unit(25, seed)
     rows, asked_rows = (np.stack([vectors[int(text[1:])] for text in texts]) for texts in (captions, queries))
     entries = pseudo_training_set(

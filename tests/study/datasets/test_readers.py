@@ -223,7 +223,7 @@ def test_unknown_names(tmp_path: Path) -> None:
         read_annotations(tmp_path / "a.json", "nosuch")
 
 
-def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+def test_lines_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     lengths = write(tmp_path, "d.csv", "id,length\nv,10\n")
     path = write(tmp_path, "a.txt", "v 1 2##A.\nv 3 3##B.\nw 1 2##C.\nv 8 30##D.\n")
     found = read_annotations(path, "charades", lengths)
@@ -233,21 +233,21 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     assert found.moment_ids == ("1", "4")
 
 
-def test_videos_of_two_durations_are_told(tmp_path: Path) -> None:
+def test_videos_of_two_durations_are_reported(tmp_path: Path) -> None:
     lengths = write(tmp_path, "d.csv", "id,length\nv,60\nw,61\n")
     rows = [{**TVR, "desc_id": place, "duration": length} for place, length in enumerate((60.4, 60.1, 30))]
     found = read_annotations(write(tmp_path, "a.jsonl", rows), "tvr", lengths)
     assert found.flaws == (Flaw("other duration", "v"),)
 
 
-def test_ids_of_several_moments_are_told(tmp_path: Path) -> None:
+def test_ids_of_several_moments_are_reported(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", [{**TVR, "desc_id": name} for name in (1, 2, 1, 1)])
     found = read_annotations(path, "tvr")
     assert found.moment_ids == ("1", "2", "1", "1")
     assert found.flaws == (Flaw("same id", "1"),)
 
 
-def test_moments_without_a_caption_are_told_and_survive_their_file(tmp_path: Path) -> None:
+def test_moments_without_a_caption_are_reported_and_survive_their_file(tmp_path: Path) -> None:
     entry = {"duration": 9, "timestamps": [[0, 1], [2, 3]], "sentences": ["A.", " "]}
     found = read_annotations(write(tmp_path, "a.json", {"v": entry}), "activitynet")
     write_tvr(found, tmp_path / "a.jsonl")

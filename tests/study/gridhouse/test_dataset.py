@@ -92,8 +92,8 @@ def test_filler_answers_nothing(world: Path) -> None:
 def test_the_narrator_is_heard_and_asked_for(world: Path) -> None:
     types = {entry["type"] for entry in read(world, "train_top01")}
     assert types == {"v", "t", "vt"}
-    told = next(e for e in read(world, "test") if e["type"] == "t")
-    best = told["relevant_moment"][0]
+    by_words = next(e for e in read(world, "test") if e["type"] == "t")
+    best = by_words["relevant_moment"][0]
     cues = read_subtitles(world / "videos" / f"{best['video_name']}.srt").cues
     assert any(
         cue.text == best["caption"] and cue.start == pytest.approx(best["timestamp"][0]) for cue in cues
@@ -194,8 +194,8 @@ def test_pseudo_sets_by_a_sentence_encoder(
     annotate(tmp_path / "annotations", world, similarity="letters")
     assert not (tmp_path / "annotations" / "videos").exists()
     for name in (*SPLITS, "gridhouse", "splits", "video_corpus"):
-        made, anew = (tmp_path / folder / f"{name}.json" for folder in ("world", "annotations"))
-        assert made.read_bytes() == anew.read_bytes()
+        made, again = (tmp_path / folder / f"{name}.json" for folder in ("world", "annotations"))
+        assert made.read_bytes() == again.read_bytes()
 
     make(tmp_path / "world", subtitles=True, filler=1)
     for name in (*SPLITS, "gridhouse"):

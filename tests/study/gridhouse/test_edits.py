@@ -120,7 +120,7 @@ def test_moments_follow_each_other_and_events_take_as_long_as_they_do(edit: Edit
 
 
 @given(edits())
-def test_what_is_at_an_event_in_the_film_is_that_event(edit: Edit) -> None:
+def test_the_film_shows_each_event_at_its_time(edit: Edit) -> None:
     """The other way round: the frame in the middle of the event shows the take at that time."""
     for moment in film_moments(edit):
         frame = round((moment.event + moment.end) / 2 * SMALL.rate)
@@ -207,7 +207,7 @@ def test_moments_of_a_film_do_not_overlap(films: list[Edit]) -> None:
             assert before.end <= after.start
 
 
-def test_what_is_done_is_in_the_picture(films: list[Edit]) -> None:
+def test_actions_are_in_the_picture(films: list[Edit]) -> None:
     for film in films:
         for shot in film.shots:
             if not isinstance(shot.shows, Footage):

@@ -33,7 +33,7 @@ def test_statistics_are_like_tvrs(episodes: list) -> None:  # type: ignore[type-
 
 
 def test_holds_vary(episodes: list) -> None:  # type: ignore[type-arg]
-    """What decides must not always sit at the same distance from a moment's end."""
+    """The deciding frame must not always sit at the same distance from a moment's end."""
     after = [m.end - m.event for episode in episodes for m in episode.moments]
     assert np.std(after) > 0.5
 

@@ -99,9 +99,9 @@ def test_a_caption_names_every_slot(moment: Slots, seed: int) -> None:
     ],
 )
 def test_the_rule_by_example(query: Slots, moment: dict[str, bool], level: int) -> None:
-    told = Slots("red", "open", Thing("blue", "door"), None, "grey")
+    slots = Slots("red", "open", Thing("blue", "door"), None, "grey")
     if "drop" in moment:  # a related action (3) and no second object (2)
-        told = Slots("red", "drop", Thing("blue", "key"), None, "grey")
+        slots = Slots("red", "drop", Thing("blue", "key"), None, "grey")
     if "put" in moment:
-        told = Slots("red", "put", Thing("blue", "key"), Thing("cyan", "ball"), "grey")
-    assert relevance(query, told) == level
+        slots = Slots("red", "put", Thing("blue", "key"), Thing("cyan", "ball"), "grey")
+    assert relevance(query, slots) == level

@@ -1,4 +1,4 @@
-"""What is judged: the union of several systems' answers, near-duplicates once."""
+"""Moments to judge: the union of several systems' answers, near-duplicates once."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_an_answer_can_be_changed_passed_over_and_taken_back(client: TestClient)
         ("undo", {"rater": "Anna", "pair_id": "1:one:0.0"}, 404, "nothing to withdraw"),
     ],
 )
-def test_what_is_refused(
+def test_wrong_requests_are_refused(
     client: TestClient, path: str, body: dict[str, object], status: int, message: str
 ) -> None:
     client.post("/api/judging/sign-in", json={"rater": "Anna"})
@@ -166,7 +166,7 @@ def test_what_is_refused(
     assert message in answer.json()["error"]["message"]
 
 
-def test_a_third_rater_is_told_that_others_have_judged(client: TestClient) -> None:
+def test_a_third_rater_learns_that_others_have_judged(client: TestClient) -> None:
     judge_all(client, "Anna", 3)
     judge_all(client, "Ben", 3)
     client.post("/api/judging/sign-in", json={"rater": "Carla"})

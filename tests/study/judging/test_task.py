@@ -92,7 +92,7 @@ def test_work_is_not_done_three_times(new_task: NewTask) -> None:
         task.answer("Carla", "1:1", 3)
 
 
-def test_what_is_held_for_too_long_goes_to_another(new_task: NewTask, clock: Callable[[], float]) -> None:
+def test_a_query_held_for_too_long_goes_to_another(new_task: NewTask, clock: Callable[[], float]) -> None:
     task = new_task()
     for rater in ("Anna", "Ben", "Carla"):
         task.sign_in(rater)
@@ -293,7 +293,7 @@ def test_nothing_that_was_answered_is_lost_when_the_process_is_killed(new_task: 
 
 
 class Judging(RuleBasedStateMachine):
-    """Any order of raters' answers, changes and undoing, opened anew at any time, against a plain model."""
+    """Any order of raters' answers, changes and undoing, opened again at any time, against a plain model."""
 
     RATERS = ("Anna", "Ben", "Carla", "Dirk", "Eva")
     raters = st.sampled_from(RATERS)

@@ -31,9 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             query = np.repeat(np.arange(20), 5)
             moved = start[query] + random.normal(0, 0.5 + system, 100)
             # Query 19 becomes 20, which nobody judged.
-            asked = np.where(query == 19, 20, query)
+            ids = np.where(query == 19, 20, query)
             columns = ([f"v{i}" for i in query], moved, moved + 5, random.random(100))
-            write_run(Run.from_columns(asked, *columns), base / split / f"system{system}.json")
+            write_run(Run.from_columns(ids, *columns), base / split / f"system{system}.json")
     return base
 
 
@@ -76,7 +76,7 @@ def test_evaluate_for_people(folder: Path) -> None:
     assert "missing from the run: 19" in found.output
 
 
-def test_what_is_wrong_is_said(folder: Path) -> None:
+def test_faults_are_named(folder: Path) -> None:
     files = (folder / "test/system0.json", folder / "test/qrels.json")
     for arguments in (("-m", "nope"), ("--preset", "nope"), ("--run-format", "nope")):
         assert isinstance(moviola("evaluate", *files, *arguments).exception, MoviolaError)

@@ -196,7 +196,7 @@ def test_a_damaged_judgement_is_named(tmp_path: Path) -> None:
             read_qrels(path)
 
 
-def test_what_is_not_there_or_not_known(tmp_path: Path) -> None:
+def test_missing_files_and_unknown_suffixes_are_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         read_run(tmp_path / "no.json")
     path = tmp_path / "run.xyz"
@@ -407,7 +407,7 @@ def test_ties_leave_measures_of_scores_alone_in_a_trec_file(tmp_path: Path) -> N
 
 
 def test_ranks_of_a_trec_run_count_where_they_are_asked_for(tmp_path: Path) -> None:
-    """Evaluators of TREC rank by score; where the column of ranks says otherwise, that is noticed."""
+    """Evaluators of TREC rank by score; where the column of ranks differs, that is noticed."""
     path = tmp_path / "run.trec"
     path.write_text("b Q0 v#0#2 3 0.9 me\na Q0 v#0#1 2 0.1 me\nb Q0 v#4#6 1 0.2 me\nb Q0 v#6#8 2 0.5 me\n")
     starts = {name: read_run(path, name).rows() for name in ("trec", "trec_rank")}

@@ -190,7 +190,7 @@ def test_the_truth_itself_is_all_right(truths: list[list[list[float]]]) -> None:
         ([[0, 1]], [[0, math.inf, 1]], "windows, row 1: .*finite"),
     ],
 )
-def test_what_is_no_window_is_refused(truths: list, windows: list, complaint: str) -> None:
+def test_a_span_that_is_no_window_is_refused(truths: list, windows: list, complaint: str) -> None:
     with pytest.raises(InvalidValue, match=complaint):
         Answered.of(truths, windows)
 

@@ -274,7 +274,7 @@ def test_a_video_that_pairs_share_is_one_negative() -> None:
     assert more > 0
 
 
-def test_a_batch_of_one_video_has_nothing_to_tell_apart() -> None:
+def test_a_batch_of_one_video_has_nothing_to_compare() -> None:
     batch = pair_batch()
     rows = torch.tensor([0, 2])
     same = PairBatch(
@@ -585,7 +585,7 @@ def test_padding_more_changes_nothing(
     visual, mask, subtitles = corpus(lengths, clips, seed)
     query, query_mask = questions(words, max(words), seed)
     context = model.encode_context(visual, mask, subtitles)
-    # What stands in the padding must not matter either.
+    # The content of the padding must not matter either.
     longer = model.encode_context(
         F.pad(visual, (0, 0, 0, more_clips), value=3.0),
         F.pad(mask, (0, more_clips)),

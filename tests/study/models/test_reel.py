@@ -228,7 +228,7 @@ def test_a_window_of_the_whole_video_is_refined_as_in_training() -> None:
 
 
 def test_far_from_its_edges_a_window_sees_what_the_video_sees() -> None:
-    """What is stored of a clip knows the whole video; the last smoothing alone ends with the window."""
+    """Stored features of a clip know the whole video; the last smoothing alone ends with the window."""
     model = reel()
     batch = batch_of([30], [3], [(0, 0, 0.0, 1.0, 1.0)])
     with torch.no_grad():

@@ -104,7 +104,7 @@ def test_subtitles_score_by_their_best_line(name: str) -> None:
 
 
 @torch.inference_mode()
-def test_what_is_said_is_read_alike_however_much_is_silent() -> None:
+def test_lines_are_read_alike_however_much_is_silent() -> None:
     """The first block of XML's subtitles attends to lines alone."""
     model = model_of("xml")
     visual, mask, subtitles = films("xml", [[1, 3]])
@@ -158,7 +158,7 @@ def batch_of(name: str, spoken: Tensor | None) -> PairBatch:
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
 @pytest.mark.parametrize("spoken", [False, True])
 def test_streams_apart_learn_from_their_own_queries(name: str, spoken: bool) -> None:
-    """Every part is of one stream, but for what tells the streams from a query."""
+    """Every part is of one stream, but for the choice between streams by the query."""
     model = model_of(name, stream_weights="type")
     batch = batch_of(name, torch.full((4,), spoken))
     terms = model.loss(batch, hard_pool=None, generator=torch.Generator().manual_seed(0))

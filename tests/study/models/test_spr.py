@@ -454,7 +454,7 @@ def test_the_temperature_of_stage_1_is_not_taken_over() -> None:
 
 @pytest.mark.parametrize("summed", [True, False])
 @torch.inference_mode()
-def test_positives_of_a_query_are_summed_where_that_is_asked_for(summed: bool) -> None:
+def test_positives_of_a_query_are_summed_by_a_setting(summed: bool) -> None:
     """Two pairs share a window, so each has two positives."""
     model, batch = refiner(sum_positives=summed), random_batch()
     scores = model.scores(

@@ -48,20 +48,20 @@ def span(film: int, colour: str) -> list[float]:
 
 
 def rows(kind: str) -> Any:
-    """A small file of each form: every film is asked for red and blue."""
-    asked = [(film, colour) for film in range(3) for colour in ("red", "blue")]
+    """A small file of each form: red and blue are the questions about every film."""
+    questions = [(film, colour) for film in range(3) for colour in ("red", "blue")]
     if kind == "extreme_when_bench":
         return [
             {"qid": f"film{f}_{c}", "video_id": f"film{f}", "source_corpus": "MLVU",
              "question": f"When is it {c}?", "correct_interval": span(f, c), "duration_s": ROOM,
              "video_duration_s": SECONDS}
-            for f, c in asked
+            for f, c in questions
         ]  # fmt: skip
     if kind == "moment_seeker":
         return [
             {"qry_text": f"a {c} room", "qry_img_path": "", "qry_video_path": "", "task": "colour",
              "src_video_path": f"./videos/film{f}.mp4", "answering_time_interval": [span(f, c)]}
-            for f, c in asked
+            for f, c in questions
         ]  # fmt: skip
     if kind == "timelens":
         return {
@@ -86,7 +86,7 @@ def rows(kind: str) -> Any:
     return [
         {"video": f"film{f}", "time": span(f, c), "desc_id": number, "duration": SECONDS, "cog_desc": c,
          "fig_desc": f"a {c} room", "fig_desc_score": 0.4}
-        for number, (f, c) in enumerate(asked)
+        for number, (f, c) in enumerate(questions)
     ]  # fmt: skip
 
 
@@ -159,9 +159,9 @@ def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     # Questions that the run lacks are named, as those about videos that are not there.
     (tmp_path / "run.json").write_text(json.dumps({"another": truth.popitem()[1]}))
     words = ["--annotations", annotations, "--run", tmp_path / "run.json"]
-    told = CliRunner().invoke(app, ["public", "extreme_when_bench", *map(str, words)])
-    assert "6 of 6 questions missing from" in told.stderr
-    assert "they count as not answered: film0_red, film0_blue" in told.stderr
+    result = CliRunner().invoke(app, ["public", "extreme_when_bench", *map(str, words)])
+    assert "6 of 6 questions missing from" in result.stderr
+    assert "they count as not answered: film0_red, film0_blue" in result.stderr
 
 
 def test_videos_that_the_benchmark_does_not_have_are_named(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
     assert auroc() == 50
 
 
-def test_what_is_written_of_a_run_says_how_sure_it_is(tmp_path: Path) -> None:
+def test_files_of_a_run_say_how_sure_it_is(tmp_path: Path) -> None:
     annotations, run, out = written(tmp_path, "soccer_gmr"), tmp_path / "run.jsonl", tmp_path / "a.jsonl"
     answers = [
         {"qid": row["qid"], "vid": row["vid"], "pred_relevant_windows": [[0, 6, 0.9]] if place else [],
@@ -283,11 +283,11 @@ def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path)
     from PIL import Image
 
     Image.new("RGB", (64, 64), COLOURS["blue"]).save(tmp_path / "blue.png")
-    asked = [
+    questions = [
         {**row, "qry_text": "this room", "qry_img_path": "blue.png"} for row in rows("moment_seeker")[1::2]
     ]
     path = tmp_path / "ti2v.json"
-    path.write_text(json.dumps(asked))
+    path.write_text(json.dumps(questions))
     found = run_public("moment_seeker", path, films / "films", library=films / "library")
     assert found.measures["R@1"] == 100
 

@@ -179,7 +179,7 @@ def test_training_a_refiner_writes_its_calibration(
 
     def fitted(raw: np.ndarray, right: np.ndarray) -> tuple[float, float]:
         given.extend((raw, right))
-        return 0.125, -1.5  # two steps do not teach them to tell right from wrong
+        return 0.125, -1.5  # two steps do not teach them to separate right from wrong
 
     monkeypatch.setattr("moviola.study.training.fit_calibration.fit", fitted)
     folder, said = models(name)

@@ -116,7 +116,7 @@ def epochs_of(pairs: Pairs, *, even_types: bool) -> PairTask:
     return PairTask(rest, rest, rest, pairs, rest, rest, 4, even_types)
 
 
-def test_rare_types_are_drawn_as_often_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_rare_types_are_drawn_as_often_by_a_setting(tmp_path: Path) -> None:
     kinds = ["v"] * 9 + ["vt"] * 2 + ["t"]
     queries = [
         {"query_id": row, "query": "q", "type": kind, "relevant_moment": [moment("v", row, row + 1)]}
@@ -339,7 +339,7 @@ def test_a_long_query_keeps_its_first_tokens_and_the_last() -> None:
     assert queries.cut(9).max_tokens == 4  # never more than before
 
 
-def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
+def test_missing_features_are_named(world: Any, tmp_path: Path) -> None:
     folder = world.features
     with pytest.raises(NotFound, match="1 video without features, the first 'nowhere'"):
         folder.videos(["nowhere"])

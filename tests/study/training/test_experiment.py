@@ -197,7 +197,7 @@ def test_all_refined_moments_may_be_wanted(world: Any, trained: Callable[[str], 
         asked(world, made, stage1=stage1, suppress_above=1.5)
 
 
-def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_path: Path) -> None:
+def test_prepared_features_can_be_looked_at_before_training(world: Any, tmp_path: Path) -> None:
     """Val takes all videos by default, train those that its file names."""
     experiment = Experiment.prepare(
         "xml", world.features, train=world.folder / "train.json", val=world.folder / "val.json",

@@ -174,7 +174,7 @@ def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world:
 
 
 @pytest.mark.parametrize(("name", "value"), [("clip_seconds", 3), ("visual_size", 7), ("query_size", 7)])
-def test_what_is_the_features_own_is_not_set_otherwise(name: str, value: int, world: Any) -> None:
+def test_properties_of_the_features_are_no_settings(name: str, value: int, world: Any) -> None:
     with pytest.raises(InvalidValue, match=rf"model\.{name}={value}: the features have"):
         train(XML_RECIPE, world.train, world.val, settings_of("xml", f"model.{name}={value}"))
 
@@ -185,7 +185,7 @@ def test_subtitles_may_be_left_out(heard_world: Any) -> None:
     assert found.config.subtitle_size == 0
 
 
-def test_prem_may_read_what_is_told_alone_and_xml_may_not(heard_world: Any) -> None:
+def test_prem_may_read_lines_alone_and_xml_may_not(heard_world: Any) -> None:
     """Without pictures PREM's answers do not change with them (its row "Text")."""
     phases = [f"{phase}.steps=1" for phase in ("retriever", "localizer")]
     settings = settings_of("prem", "model.visual_size=0", "sampling.negatives=1", *phases)
@@ -495,7 +495,7 @@ def test_videos_are_ranked_by_the_models_own_score_of_a_video(name: str, world: 
 
 
 @pytest.mark.parametrize("similarity", ["exclusive", "disjoint"])
-def test_conquer_ranks_its_candidates_anew_where_it_scores_videos(world: Any, similarity: str) -> None:
+def test_conquer_ranks_its_candidates_again_where_it_scores_videos(world: Any, similarity: str) -> None:
     val = with_first_stage(world.val)
     assert val.first_stage is not None
     model: Any = untrained("conquer", val, f"model.similarity={similarity}", "model.candidates=3")
@@ -513,7 +513,7 @@ def test_conquer_ranks_its_candidates_anew_where_it_scores_videos(world: Any, si
     assert ranked_names(found) != [[names[v] for v in row] for row in candidates.tolist()]
 
 
-def test_conquer_ranks_no_videos_anew_and_stage_1_by_the_best_segment(world: Any) -> None:
+def test_conquer_ranks_no_videos_again_and_stage_1_by_the_best_segment(world: Any) -> None:
     val = with_first_stage(world.val)
     found = CONQUER.video_run(untrained("conquer", val), val)
     assert val.first_stage is not None

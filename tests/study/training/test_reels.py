@@ -64,14 +64,14 @@ def test_an_epoch_asks_each_query_once(world: Any) -> None:
     task = task_for(split, 4)
     batches = list(task.batches(0, np.random.default_rng(0)))
     assert len(batches) == task.batches_per_epoch()
-    asked = [
+    queries = [
         query[mask > 0]
         for batch in batches
         for query, mask in zip(batch.query, batch.query_mask, strict=True)
     ]
     every, mask = token_batch(split.queries, np.arange(len(split.queries)))
     expected = sorted(tokens[there > 0].sum().item() for tokens, there in zip(every, mask, strict=True))
-    assert sorted(tokens.sum().item() for tokens in asked) == pytest.approx(expected)
+    assert sorted(tokens.sum().item() for tokens in queries) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -319,7 +319,7 @@ def test_training_beats_not_training(world: Any) -> None:
     assert fitted.history[-1]["loss/list"] < fitted.history[0]["loss/list"]
 
 
-def test_a_model_that_has_learned_meanwhile_encodes_videos_anew(world: Any) -> None:
+def test_a_model_that_has_learned_meanwhile_encodes_videos_again(world: Any) -> None:
     split, model = whole_videos(world.val), model_for(world.val)
     before = reel_run(model, split).rows()
     with torch.no_grad():

@@ -35,7 +35,7 @@ from moviola.types import Span
 
 Floats = NDArray[np.float32]
 
-DIM, CONCEPTS, VIDEOS, ASKED = 16, 6, 24, 3
+DIM, CONCEPTS, VIDEOS, QUERIES = 16, 6, 24, 3
 SMALL: dict[WindowRecipe, list[str]] = {
     SPR_CLIP: ["model.layers=1", "model.heads=2", "model.max_clips=40"],
     SPR_RELO: ["model.hidden_size=16", "model.heads=2", "model.max_clips=40"],
@@ -62,11 +62,11 @@ def toy(folder: Path, seed: int, *, subtitles: bool = False) -> Split:
             shown[int(start) : int(np.ceil(end))] += concepts[concept]
             spans.append((name, start, end, concept))
         frames[name] = shown.astype(np.float32)
-    texts = [f"concept {concept}, said {way}" for concept in range(CONCEPTS) for way in range(ASKED)]
+    texts = [f"concept {concept}, said {way}" for concept in range(CONCEPTS) for way in range(QUERIES)]
     tokens = {text: draw.normal(size=(3, DIM)).astype(np.float32) for text in texts}
     rows = []
     for number, text in enumerate(texts):
-        concept = number // ASKED
+        concept = number // QUERIES
         tokens[text][-1] = concepts[concept] + 0.1 * draw.normal(size=DIM)
         answers = [
             {
@@ -91,7 +91,7 @@ def toy(folder: Path, seed: int, *, subtitles: bool = False) -> Split:
     queries = QueryFeatures.of(pairs.query_ids, pairs.texts, [tokens[text] for text in pairs.texts])
     proposed: list[tuple[int, int, float, float]] = []
     for number in range(len(texts)):
-        own = [_proposal(span, draw) for span in spans if draw.random() < 0.9 or span[3] == number // ASKED]
+        own = [_proposal(span, draw) for span in spans if draw.random() < 0.9 or span[3] == number // QUERIES]
         proposed += [
             (number, features.row_of[own[place][0]], *own[place][1:]) for place in draw.permutation(len(own))
         ]
@@ -216,7 +216,7 @@ def test_window_is_a_proposal_that_holds_the_moment(splits: tuple[Split, Split])
     for row in np.flatnonzero(held):
         own = pool.holding.rows[pool.holding.begin[row] : pool.holding.begin[row + 1]]
         assert windows.start[row] in pool.proposals.start[own]
-    # Otherwise whole segments of 4 s, at most one more a side.
+    # The others are whole segments of 4 s, at most one more a side.
     assert (windows.start[~held] % 4 == 0).all()
     assert (start[~held] - windows.start[~held] < 8).all()
     assert (windows.end[~held] - end[~held] < 8).all()
@@ -411,7 +411,7 @@ def test_long_windows_are_pooled(splits: tuple[Split, Split]) -> None:
 
 
 class Listener(nn.Module):
-    """A model that remembers what its loss was asked for."""
+    """A model that remembers the arguments of its loss."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -462,19 +462,19 @@ def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: Wind
         encoded: Floats = refiner.model.encode(visual, mask, subtitles)
         return encoded
 
-    windows, asked = pool.beside(rows, 40), (split.features, pool.proposals.video[rows])
+    windows, sources = pool.beside(rows, 40), (split.features, pool.proposals.video[rows])
     kept = EncodedWindows(encode, batch=2)
-    first = kept(*asked, windows)
+    first = kept(*sources, windows)
     assert sum(calls) == 4 and max(calls) <= 2
-    again = kept(*asked, windows)
+    again = kept(*sources, windows)
     assert sum(calls) == 4
     forgetful = EncodedWindows(encode, most=0)
-    forgetful(*asked, windows)
+    forgetful(*sources, windows)
     other = pool.beside(np.array([2, 4]), 40)
     forgetful(split.features, pool.proposals.video[[2, 4]], other)
-    anew = forgetful(*asked, windows)
+    once_more = forgetful(*sources, windows)
     assert sum(calls) == 4 + 4 + 2 + 4
-    for stored, mask in (again, anew):
+    for stored, mask in (again, once_more):
         np.testing.assert_allclose(stored, first[0], rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(mask, first[1])
     assert mask.sum(axis=1).tolist() == windows.clips.tolist()
@@ -636,14 +636,14 @@ def test_what_a_pair_is_compared_with_is_of_its_own_query(splits: tuple[Split, S
     made = task(SPR_CLIP, split, strategy="strong-weak", strong=2)
     pool, shown = made.examples, made.examples.free.rows
     at = {row.tobytes(): (v, clip) for v in range(VIDEOS) for clip, row in enumerate(split.features.read(v))}
-    asked = {vector.tobytes(): query for query, vector in enumerate(split.queries.vectors)}
+    query_of = {vector.tobytes(): query for query, vector in enumerate(split.queries.vectors)}
     beside = pool.beside(shown, made.refiner.max_clips)
     columns = (pool.proposals.query[shown], pool.proposals.video[shown], beside.first, beside.stop)
     free = set(zip(*(column.tolist() for column in columns), strict=True))
     for batch in made.batches(0, np.random.default_rng(0)):
         assert batch.free is not None and batch.weak is not None
         for row, vector in enumerate(batch.pairs.query[:, 0]):
-            query, places = asked[vector.numpy().tobytes()], []
+            query, places = query_of[vector.numpy().tobytes()], []
             for windows in (batch.free, batch.weak):
                 video, first = at[windows.visual[row, 0].numpy().tobytes()]
                 places.append((video, first, first + int(windows.mask[row].sum())))
@@ -686,7 +686,7 @@ def test_windows_that_begin_together_and_end_apart_are_stored_apart(
 def test_without_a_calibration_scores_are_set_against_the_luckiest_of_all_segments(
     splits: tuple[Split, Split],
 ) -> None:
-    """Though only some windows tell what chance gives."""
+    """Though only some windows show what chance gives."""
     split = splits[1]
     refiner = runner(SPR_CLIP, small_model(SPR_CLIP, split))
     index = segment_index(MeanPooling(), split.features, 4)

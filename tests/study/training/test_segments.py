@@ -257,7 +257,7 @@ def test_candidates_are_spread_between_the_best_and_the_last(world: Any) -> None
         ("0", names[1], 1.0, 2.0, -1.0),
         ("0", names[2], 0.0, 1.0, -4.0),
     ]
-    rows += [("unasked", names[0], 0.0, 1.0, 9.0), ("0", "elsewhere", 0.0, 1.0, 9.0)]
+    rows += [("other", names[0], 0.0, 1.0, 9.0), ("0", "elsewhere", 0.0, 1.0, 9.0)]
     for scale in (1.0, 100.0):
         scaled = [(*row[:4], row[4] * scale) for row in rows]
         scores = Candidates(other_run(world, scaled)).first_stage(split)(slice(0, len(split.queries)))
