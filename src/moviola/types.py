@@ -411,6 +411,10 @@ _USED: frozenset[HeldAs] = frozenset({
 })  # fmt: skip
 
 
+Waypoint = tuple[float, float, float]
+"""A second of a film, and degrees north and east of where its camera was from then on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saying:
     """What a file says of its film as a whole: ``kind`` is ``"title"``, ``"keywords"``, ``"description"``,

@@ -66,9 +66,19 @@ class Words:
     disposition: Disposition | None = None
 
 
+@dataclass(frozen=True)
+class Data:
+    """A track of packets that are no picture, sound or text: one a second."""
+
+    packets: Sequence[bytes]
+    codec: str = "klv"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    disposition: Disposition | None = None
+
+
 def make_film(
     path: Path,
-    *tracks: Pictures | Sound | Words,
+    *tracks: Pictures | Sound | Words | Data,
     tags: Mapping[str, str] = {},
     chapters: Sequence[tuple[float, float, str]] = (),
     attachments: Mapping[str, bytes] = {},
@@ -89,7 +99,7 @@ def make_film(
         for name, data in attachments.items():
             container.add_attachment(name, "application/octet-stream", data)
         for track in tracks:
-            add = {Pictures: _pictures, Sound: _sound, Words: _words}[type(track)]
+            add = {Pictures: _pictures, Sound: _sound, Words: _words, Data: _data}[type(track)]
             packets += add(container, track)  # type: ignore[operator]
         for packet in sorted(
             packets, key=lambda p: (p.dts if p.dts is not None else p.pts or 0) * p.time_base
@@ -98,7 +108,17 @@ def make_film(
     return path
 
 
-def _described(stream: Any, track: Pictures | Sound | Words) -> None:
+def _data(container: Any, track: Data) -> list[Packet[Any]]:
+    stream = container.add_data_stream(track.codec)
+    _described(stream, track)
+    packets = [Packet(content) for content in track.packets]
+    for second, packet in enumerate(packets):
+        packet.stream, packet.time_base = stream, _TICK
+        packet.pts = packet.dts = second * 1000
+    return packets
+
+
+def _described(stream: Any, track: Pictures | Sound | Words | Data) -> None:
     stream.metadata.update(track.tags)
     if track.disposition is not None:
         stream.disposition = track.disposition

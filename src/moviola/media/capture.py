@@ -20,9 +20,10 @@ Places are points of ISO 6709 (annex H). Tags of the file take precedence over t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
+from itertools import chain
 from pathlib import Path
 
 from moviola.media.measured import Measured
@@ -62,7 +63,7 @@ _EXIF = re.compile(r"(\d{4}):(\d\d):(\d\d)([ T].*)")
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
 
 
-def capture_of(tags: Mapping[str, str], path: Path, measured: Iterable[Measured] = ()) -> Capture:
+def capture_of(tags: Mapping[str, str], path: Path, measured: Sequence[Measured] = ()) -> Capture:
     """Capture data of a file by its tags, names in small letters, by its name, and by what a camera
     measured.
     """
@@ -72,14 +73,14 @@ def capture_of(tags: Mapping[str, str], path: Path, measured: Iterable[Measured]
     place = next(filter(None, map(parse_point, _values(tags, _PLACES))), None)
     make, model = (next(_values(tags, names), "") for names in (_MAKES, _MODELS))
     for one in measured:
-        place = place or one.place
         if one.began and (began := _by_satellites(one.began, times.get("container", ""))):
             times.setdefault("satellites", began)
         if one.camera and not (make or model):
             make, model = "GoPro", one.camera
     source: CaptureSource = next((source for source in _BEST_FIRST if source in times), "")
     latitude, longitude = place or (None, None)
-    return Capture(times.get(source, ""), source, latitude, longitude, make, model)
+    capture = Capture(times.get(source, ""), source, latitude, longitude, make, model)
+    return with_fixes(capture, chain.from_iterable(one.fixes for one in measured))
 
 
 def _by_satellites(began: datetime, clock: str) -> str:
@@ -103,8 +104,7 @@ def with_fixes(capture: Capture, fixes: Iterable[Fix]) -> Capture:
         if not capture.taken and fix.taken and (found := _moment(fix.taken)):
             began = found - timedelta(seconds=int(fix.time))
             capture = replace(capture, taken=began.isoformat(timespec="seconds"), source="tags")
-        place = (fix.latitude, fix.longitude)
-        if capture.latitude is None and None not in place and place != (0.0, 0.0):
+        if capture.latitude is None and fix.place:
             capture = replace(capture, latitude=fix.latitude, longitude=fix.longitude)
     return capture
 

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from moviola.media.capture import CAPTURE_TAGS, capture_of
 from moviola.media.container import open_container, video_stream
 from moviola.media.holdings import short, stream_holdings
 from moviola.media.live_photos import still_of
-from moviola.media.measured import read_measured
+from moviola.media.measured import Measured, read_measured
 from moviola.media.subtitles.captions import has_captions
+from moviola.media.subtitles.values import Fix
 from moviola.types import Capture, Cue, Holding, Saying
 
 __all__ = ["Facts", "read_facts"]
@@ -70,6 +72,7 @@ class Facts:
         sayings: what it says of the film as a whole.
         live: whether it is the film of a Live Photo.
         captioned: whether its pictures carry captions.
+        fixes: what its camera noted second by second, in streams and boxes that are no subtitles.
     """
 
     capture: Capture
@@ -78,6 +81,7 @@ class Facts:
     sayings: tuple[Saying, ...]
     live: bool
     captioned: bool
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def has_text(self) -> bool:
@@ -93,7 +97,7 @@ def read_facts(path: str | Path) -> Facts:
         small = {name.lower(): value for name, value in reversed(tags.items())}
         of_pictures = {n.lower(): v.strip() for s in container.streams.video for n, v in s.metadata.items()}
         chapters = tuple(_chapters(container, path))
-        measured = read_measured(container)
+        measured = read_measured(container, path)
         captioned = has_captions(container, video_stream(container, path))
         seconds = container.duration / av.time_base if container.duration else None
         still = still_of(path, small, seconds)
@@ -102,6 +106,7 @@ def read_facts(path: str | Path) -> Facts:
             capture=capture_of({**of_pictures, **small}, path, measured),
             holdings=(
                 *stream_holdings(container, path, frozenset(one.stream for one in measured)),
+                *(_held(one) for one in measured if one.stream is None),
                 *(held for _, held in chapters),
                 *(held for _, held in words),
                 *([Holding("captions", "CEA-608")] if captioned else []),
@@ -111,7 +116,13 @@ def read_facts(path: str | Path) -> Facts:
             sayings=tuple(saying for saying, _ in words if saying),
             live=still is not None,
             captioned=captioned,
+            fixes=tuple(chain.from_iterable(one.fixes for one in measured)),
         )
+
+
+def _held(measured: Measured) -> Holding:
+    """The boxes of a dash camera."""
+    return Holding("measurements" if measured.fixes else "data", "boxes of a dash camera (gps)")
 
 
 def _tags(container: InputContainer) -> Mapping[str, str]:

@@ -62,8 +62,8 @@ class Scope:
     """Parts of videos to search; what is computed for one is kept as long as it.
 
     Attributes:
-        videos: (n,) int64, places of videos.
-        start, end: (n,) float64 seconds, the stretch of each video; segments that reach into it are searched.
+        videos: (n,) int64, places of videos, once for each of its stretches.
+        start, end: (n,) float64 seconds, the stretch of each; segments that reach into it are searched.
     """
 
     videos: Integers
@@ -165,7 +165,9 @@ class Retrieval:
         own, position = _all_segments(self.features, self.segment_clips, within.videos)
         seconds = self.segment_clips * self.features.clip_seconds
         inside = (position * seconds < within.end[own]) & ((position + 1) * seconds > within.start[own])
-        return segment_ids(self.features.keys[within.videos[own[inside]]], position[inside])
+        ids = segment_ids(self.features.keys[within.videos[own[inside]]], position[inside])
+        # A segment may reach into two stretches of a video.
+        return ids if len(np.unique(within.videos)) == len(within.videos) else np.unique(ids)
 
     # -- stage 3 -------------------------------------------------------------------------------------------
 

@@ -246,7 +246,11 @@ class EvidenceGatherer:
         """The videos whose names or descriptions match, as much of each as the filter allows, by
         :meth:`shares`, beside the moments of the same answer.
         """
-        return named(shares, moments, lambda row: self.filter.stretch(self.view.videos[row].duration))
+        return named(shares, moments, self._longest_part)
+
+    def _longest_part(self, row: int) -> tuple[float, float]:
+        parts = self.chosen.parts(self.filter, row)
+        return max(parts, key=lambda part: part[1] - part[0], default=(0.0, 0.0))
 
     # -- marks ---------------------------------------------------------------------------------------------
 
@@ -332,10 +336,7 @@ class EvidenceGatherer:
 
     def there(self, found: Iterable[Candidate]) -> list[Candidate]:
         """Moments in the part of their videos that the filter allows."""
-        if self.filter.where == (None, None):
-            return list(found)
-        videos = self.view.videos
-        return [one for one in found if self.filter.is_there(one.span, videos[one.row].duration)]
+        return self.chosen.there(self.filter, found)
 
     # -- one part as the stages read it -----------------------------------------------------------------
 

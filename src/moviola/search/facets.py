@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.features import Integers
 from moviola.library import LibraryStore, descriptions_in, names_in
 from moviola.search.clocks import days
 from moviola.search.options import KINDS, By
 
 if TYPE_CHECKING:
-    from moviola.library.disk.columns import Columns, TextValues
+    from moviola.library.disk.columns import Columns, Routes, TextValues
     from moviola.library.disk.video_table import VideoTable
 
 __all__ = ["LENGTHS", "FacetCounts", "FolderCount", "PlaceCount", "count_facets", "with_tags"]
@@ -103,16 +104,24 @@ def _count(store: LibraryStore, videos: VideoTable, generation: int, columns: Co
         days=days(columns["taken"]),
         lengths=tuple(np.bincount(classes, minlength=len(LENGTHS)).tolist()),
         cameras=_most_first(_without_case(columns["camera"].counts(by_id))),
-        places=_place_counts(columns["near"][by_id]),
+        places=_place_counts(columns["near"], by_id),
         tags={},
         evidence=_evidence(store, videos, generation),
     )
 
 
-def _place_counts(points: NDArray[np.float64]) -> tuple[PlaceCount, ...]:
-    known = points[~np.isnan(points[:, 0])]
-    for digits in _DIGITS:
-        places = Counter((round(north, digits), round(east, digits)) for north, east in known.tolist())
+def _place_counts(routes: Routes, by_id: Integers) -> tuple[PlaceCount, ...]:
+    turns = np.argsort(by_id)[routes.videos]
+    order = np.argsort(turns, kind="stable")
+    known = [
+        (turn, *point)
+        for turn, point in zip(turns[order].tolist(), routes.points[order].tolist(), strict=True)
+    ]
+    for digits in _DIGITS:  # a film that moves counts once at each place
+        passed = dict.fromkeys(
+            (turn, round(north, digits), round(east, digits)) for turn, north, east in known
+        )
+        places = Counter((north, east) for _, north, east in passed)
         if len(places) <= _MOST_PLACES:
             break
     return tuple(PlaceCount(*place, count) for place, count in places.most_common())

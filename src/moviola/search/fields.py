@@ -72,7 +72,7 @@ class Field:
     choices: tuple[str, ...] = ()
     parts: frozenset[Part] = PARTS
     of: Callable[[Facts], Any] = lambda _: ()
-    kept: Literal["texts", "numbers", "integers", "tags"] = "texts"
+    kept: Literal["texts", "numbers", "integers", "tags", "places"] = "texts"
     version: int = 1
     passes: Callable[[Any, Any], NDArray[np.bool_]] | None = None
     moment: Callable[[Any, Span], bool] | None = None

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from moviola.features import Integers
     from moviola.library import Catalogue, VideoRow
-    from moviola.library.disk.columns import TextValues
+    from moviola.library.disk.columns import Routes, TextValues
 
     Passing = NDArray[np.bool_]
     Tagged = Callable[[], Mapping[str, Collection[str]]]
@@ -93,8 +93,8 @@ def _taken(bounds: tuple[datetime | None, datetime | None], clocks: Integers) ->
     return passing
 
 
-def _near(near: Near, points: NDArray[np.float64]) -> Passing:
-    return near.reached(points)
+def _near(near: Near, routes: Routes) -> Passing:
+    return routes.having(near.reached(routes.points))
 
 
 def _by_camera(camera: str, cameras: TextValues) -> Passing:
@@ -192,10 +192,10 @@ class Filter:
     near: Near | None = declared(
         PLACE,
         "Videos taken there: 52.52,13.40,300m; 1km by default.",
-        of=lambda facts: facts.point, kept="numbers", passes=_near,
+        of=lambda facts: facts.places, kept="places", passes=_near,
         label="Place", short="near", example="52.52,13.40,5km",
     )  # fmt: skip
-    """Only videos taken within a distance of a point."""
+    """Only videos taken within a distance of a point; of those that move only what was filmed there."""
     camera: str | None = declared(
         LINES,
         "Part of the camera's make and model: 'iphone 15'.",
@@ -331,10 +331,14 @@ class Filter:
         """The languages of what is said and written that counts; none: all."""
         return _tags(self.language) if self.language else set()
 
-    def is_there(self, span: Span, duration: float) -> bool:
-        """Whether a moment is in the allowed part of a video."""
-        start, end = self.stretch(duration)
-        return self.where == (None, None) or start <= (span.start + span.end) / 2 < end
+    def moving(self, columns: Mapping[str, Any]) -> dict[int, list[tuple[float, float]]]:
+        """Of films that move, by their places among the videos of the columns, the seconds in which they were
+        where the filter asks for; the others were there as a whole.
+        """
+        if self.near is None:
+            return {}
+        routes: Routes = columns["near"]
+        return routes.stretches(self.near.reached(routes.points))
 
     def fits(self, span: Span) -> bool:
         """Whether a moment passes, wherever in its video it is."""

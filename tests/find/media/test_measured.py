@@ -3,123 +3,29 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made_films import Pictures, make_film
-from moviola.media import read_facts
-from moviola.media.measured import _gpmf, _motion
+from camera_tracks import (
+    BERLIN,
+    block,
+    drone,
+    gps5,
+    gps9,
+    motion,
+    nest,
+    sony,
+    with_blocks,
+    with_data_track,
+)  # fmt: skip
+from made_films import Data, Pictures, make_film
+from moviola.media import read_facts, route_of
+from moviola.media.measurements import Reading, reader_of
 from moviola.types import Capture
-
-BERLIN = (52.52, 13.405)
-
-
-# -- GPMF, as github.com/gopro/gpmf-parser describes it ------------------------------------------------------
-
-
-def klv(key: str, kind: str, size: int, count: int, values: bytes) -> bytes:
-    head = key.encode() + struct.pack(">BBH", ord(kind) if kind else 0, size, count)
-    return head + values + b"\0" * (-len(values) % 4)
-
-
-def nest(key: str, *inside: bytes) -> bytes:
-    whole = b"".join(inside)
-    return klv(key, "", 1, len(whole), whole)
-
-
-def gps5(
-    *places: tuple[float, float],
-    fix: int = 3,
-    dop: int = 200,
-    time: bytes = b"230501123000.500",
-    name: bytes = b"Hero9 Black",
-) -> bytes:
-    """A packet of a GoPro up to HERO10: places at a scale, one fix for all of them."""
-    values = b"".join(struct.pack(">5i", round(n * 1e7), round(e * 1e7), 34_000, 0, 0) for n, e in places)
-    stream = nest(
-        "STRM",
-        klv("STNM", "c", 1, 3, b"GPS"), klv("GPSF", "L", 4, 1, struct.pack(">I", fix)),
-        klv("GPSU", "U", 16, 1, time), klv("GPSP", "S", 2, 1, struct.pack(">H", dop)),
-        klv("SCAL", "l", 4, 5, struct.pack(">5i", 10_000_000, 10_000_000, 1000, 1000, 100)),
-        klv("GPS5", "l", 20, len(places), values),
-    )  # fmt: skip
-    other = nest("STRM", klv("SCAL", "s", 2, 1, struct.pack(">h", 418)), klv("ACCL", "s", 6, 1, b"\0" * 6))
-    return nest(
-        "DEVC", klv("DVID", "L", 4, 1, b"\0\0\0\1"), klv("DVNM", "c", 1, len(name), name), other, stream
-    )
-
-
-def gps9(
-    north: float, east: float, days: int = 8521, seconds: float = 45_000.0, fix: int = 3, dop: float = 2.0
-) -> bytes:
-    """One of HERO11 and later: each place with its time and fix."""
-    scale = (10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1)
-    values = (round(north * 1e7), round(east * 1e7), 0, 0, 0, days, round(seconds * 1000))
-    place = struct.pack(">7i2H", *values, round(dop * 100), fix)
-    return nest(
-        "DEVC", klv("DVNM", "c", 1, 6, b"HERO11"),
-        nest("STRM", klv("TYPE", "c", 1, 9, b"lllllllSS"), klv("SCAL", "l", 4, 9, struct.pack(">9i", *scale)),
-             klv("GPS9", "?", 32, 1, place)),
-    )  # fmt: skip
-
-
-def motion(kind: int, *values: float, form: str) -> bytes:
-    return struct.pack("<HH", 0, kind) + struct.pack(f"<{form}", *values)
-
-
-# -- a track of such packets in an MP4 -----------------------------------------------------------------------
-
-
-def box(name: bytes, *inside: bytes) -> bytes:
-    whole = b"".join(inside)
-    return struct.pack(">I", 8 + len(whole)) + name + whole
-
-
-def with_data_track(film: Path, packets: Sequence[bytes], entry: bytes = b"gpmd") -> Path:
-    """The film with one packet a second in a track of its own: its index is written again behind the new
-    data.
-    """
-    content = film.read_bytes()
-    at, boxes = 0, {}
-    while at < len(content):
-        size = int.from_bytes(content[at : at + 4], "big")
-        boxes[content[at + 4 : at + 8]] = (at, size)
-        at += size
-    start, size = boxes[b"moov"]
-    assert start + size == len(content), "the index comes last"
-    data = box(b"mdat", *packets)
-    offsets = [start + 8 + sum(map(len, packets[:n])) for n in range(len(packets))]
-    full = struct.pack(">I", 0)
-    description = box(entry, b"\0" * 6 + struct.pack(">H", 1))
-    table = box(
-        b"stbl",
-        box(b"stsd", full, struct.pack(">I", 1), description),
-        box(b"stts", full, struct.pack(">3I", 1, len(packets), 1000)),
-        box(b"stsc", full, struct.pack(">4I", 1, 1, 1, 1)),
-        box(b"stsz", full, struct.pack(f">2I{len(packets)}I", 0, len(packets), *map(len, packets))),
-        box(b"stco", full, struct.pack(f">I{len(packets)}I", len(packets), *offsets)),
-    )
-    length = 1000 * len(packets)
-    media = box(
-        b"mdia",
-        box(b"mdhd", full, struct.pack(">4IHH", 0, 0, 1000, length, 0x55C4, 0)),
-        box(b"hdlr", full, b"\0\0\0\0meta" + b"\0" * 12 + b"GoPro MET\0"),
-        box(
-            b"minf",
-            box(b"gmhd", box(b"gmin", full, b"\0" * 12)),
-            box(b"dinf", box(b"dref", full, b"\0\0\0\1", box(b"url ", b"\0\0\0\1"))),
-            table,
-        ),
-    )
-    head = struct.pack(">I", 3) + struct.pack(">5I", 0, 0, 77, 0, length) + b"\0" * 16
-    head += struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000) + b"\0" * 8
-    moov = content[start + 8 :] + box(b"trak", box(b"tkhd", head), media)
-    film.write_bytes(content[:start] + data + box(b"moov", moov))
-    return film
 
 
 @pytest.fixture
@@ -198,19 +104,88 @@ def test_a_deep_nest_and_a_null_scale_end(film: Path) -> None:
     packet = gps5(BERLIN)
     for _ in range(60):
         packet = nest("DEVC", packet, packet) if len(packet) < 20_000 else nest("DEVC", packet)
-    _gpmf(packet)
+    read(packet)
     null = gps5(BERLIN).replace(struct.pack(">i", 10_000_000), b"\0\0\0\0")
-    assert _gpmf(null)[1] is None
+    assert read(null)[1] is None
+
+
+def read(packet: bytes) -> Reading:
+    reader = reader_of(packet)
+    assert reader is not None
+    return reader(packet)
 
 
 @given(st.binary(max_size=300), st.binary(max_size=40))
 def test_any_bytes_are_read_without_an_error(inside: bytes, tail: bytes) -> None:
     for packet in (
-        b"DEVC\0" + inside,
+        b"DEVC\0" + inside.ljust(4, b"\0"),
         nest("DEVC", inside),
         nest("DEVC", nest("STRM", inside)),
         gps5(BERLIN) + tail,
+        sony(*BERLIN)[: 60 + len(inside)] + tail,
+        sony(*BERLIN)[:48] + inside,
+        drone(*BERLIN)[:17] + inside,
+        struct.pack("<HH", 0, 6) + inside[:56].ljust(56, b"\0"),
+        struct.pack("<HH", 0, 5) + inside[:24].ljust(24, b"\xff"),
     ):
-        _gpmf(packet)
-    _motion(struct.pack("<HH", 0, 6) + inside[:56].ljust(56, b"\0"))
-    _motion(struct.pack("<HH", 0, 5) + inside[:24].ljust(24, b"\xff"))
+        read(packet)
+
+
+LISBON = (38.7, -9.14)
+
+
+@pytest.mark.parametrize("place", [BERLIN, LISBON, (-33.86, 151.21)])
+def test_each_format_says_the_same_place(place: tuple[float, float]) -> None:
+    """South and west are below zero in all of them; the clock is that of half past twelve."""
+    for packet in (gps5(place), gps9(*place), sony(*place), drone(*place)):
+        time, found, _ = read(packet)
+        assert found == pytest.approx(place, abs=1e-5)
+        assert time is not None
+        assert time.isoformat(timespec="minutes") == "2023-05-01T12:30+00:00"
+    assert read(sony(*place, seen=b"V")) == (None, None, "")
+
+
+def way(*places: tuple[float, float]) -> list[tuple[float, float]]:
+    return [place for place in places for _ in range(2)]
+
+
+@pytest.mark.parametrize("make", [gps5, lambda place: gps9(*place), lambda place: sony(*place)])
+def test_a_film_has_the_way_of_its_camera(film: Path, make: Callable[[tuple[float, float]], bytes]) -> None:
+    """Not its first place alone; a camera that stands is at one place."""
+    facts = read_facts(with_data_track(film, [*map(make, way(BERLIN, LISBON, BERLIN))]))
+    route = route_of(facts.fixes)
+    assert [second for second, _, _ in route] == [0.0, 2.0, 4.0]
+    assert [point[1:] for point in route] == [pytest.approx(p, abs=1e-5) for p in (BERLIN, LISBON, BERLIN)]
+
+
+def test_a_drone_has_its_way_in_a_transport_stream(tmp_path: Path) -> None:
+    packets = [drone(*place) for place in way(BERLIN, LISBON)]
+    facts = read_facts(make_film(tmp_path / "drone.ts", Pictures(4.0), Data(packets)))
+    assert [round(second) for second, _, _ in route_of(facts.fixes)] == [0, 2]
+    assert (facts.capture.taken, facts.capture.source) == (FIRST, "satellites")
+    assert [one.held_as for one in facts.holdings] == ["film", "measurements"]
+
+
+@pytest.mark.parametrize(("begins", "year"), [(48, 23), (16, 23), (48, 2023)])
+def test_boxes_of_dash_cameras(film: Path, begins: int, year: int) -> None:
+    """Wherever the record begins in its block, and before satellites are seen; the clock is a local one."""
+    film = film.rename(film.with_name("drive.mp4"))
+    blocks = [
+        block(place, at, begins=begins, year=year) for at, place in enumerate([None, BERLIN, BERLIN, LISBON])
+    ]
+    facts = read_facts(with_blocks(film, blocks))
+    assert [second for second, _, _ in route_of(facts.fixes)] == [1.0, 3.0]
+    capture = facts.capture
+    assert (capture.latitude, capture.longitude) == pytest.approx(BERLIN, abs=1e-5)
+    assert (capture.taken, capture.source) == ("2023-05-01T14:30:00", "tags")
+    assert [one.held_as for one in facts.holdings] == ["film", "measurements"]
+
+
+def test_boxes_that_cannot_be_read_are_in_the_account(film: Path) -> None:
+    """Scrambled ones of other makers, a table that points anywhere, a table that is cut off."""
+    blocks = [block(BERLIN, 0).replace(b"GPS ", b"SPG ")] * 2
+    (_, held) = read_facts(with_blocks(film, blocks)).holdings
+    assert (held.held_as, held.stream) == ("data", None)
+    content = film.read_bytes()
+    film.write_bytes(content[:-9] + b"\xff" * 9)
+    assert read_facts(film).fixes == ()

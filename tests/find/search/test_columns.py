@@ -108,8 +108,7 @@ def columns(library: Library) -> dict[str, object]:
     found = store.columns_of(store.searchable(), store.catalogue.generation)
     return {
         name: (column.texts, column.videos.tolist()) if hasattr(column, "texts") else column.tolist()
-        for name, column in found.items()
-        if name != "near"
+        for name, column in {**found, "near": found["near"].points}.items()
     }
 
 

@@ -13,7 +13,7 @@ from moviola.types import HeldAs, Holding, Saying
 
 __all__ = ["EDITION", "Account", "Accounts", "has_sound"]
 
-EDITION = 2
+EDITION = 3
 """Number of what is looked for in files: those that were looked at with a lower one are looked at again."""
 
 

@@ -6,14 +6,15 @@ file's modification time, which any copying may change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal, get_args
 
 from moviola.library.disk.camera_zones import CameraZones
 from moviola.library.disk.schema import VideoRow
-from moviola.types import Capture
+from moviola.types import Capture, Waypoint
 
 __all__ = ["ZONES", "Captures", "Clock", "Taken", "Zone", "clock_of", "taken_of"]
 
@@ -59,11 +60,12 @@ class Taken:
 
 
 _COLUMNS = "video, taken, source, latitude, longitude, make, model"
+_ROUTES = "SELECT video, points FROM routes"
 _CAPTURES = f"SELECT {_COLUMNS} FROM captures"
 
 
 class Captures(CameraZones):
-    """The ``captures`` table of a catalogue."""
+    """The tables ``captures`` and ``routes`` of a catalogue."""
 
     def captures(self) -> dict[int, Capture]:
         """Capture data by row number, of the videos whose files were read, in the zones of their cameras."""
@@ -87,6 +89,22 @@ class Captures(CameraZones):
         """Store capture data by row number."""
         rows = [(row, *astuple(capture)) for row, capture in captures.items()]
         self._put_all(f"captures ({_COLUMNS})", rows)
+
+    def routes(self) -> dict[int, tuple[Waypoint, ...]]:
+        """Where cameras were while they recorded, by row number, of the videos of which it is known."""
+        return {row: self._route(row, text) for row, text in self._rows_of("routes", _ROUTES)}
+
+    def put_route(self, row: int, route: Sequence[Waypoint]) -> None:
+        """Store where the camera of a video was."""
+        self._put_all("routes (video, points)", [(row, json.dumps(route, separators=(",", ":")))])
+
+    def _route(self, row: int, text: str) -> tuple[Waypoint, ...]:
+        try:
+            return tuple(
+                (float(second), float(north), float(east)) for second, north, east in json.loads(text)
+            )
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"route of video {row}") from error
 
     def _capture(self, row: int, *values: object) -> Capture:
         capture = Capture(*values)  # type: ignore[arg-type]

@@ -200,8 +200,8 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
         for old, content in self._rows(same, (video.video_id, video.path)):
             if content == video.hash:  # these belong to the bytes
                 of_bytes = (
-                    "copies", "captures", "accounts", "facts", "checksums", "said_languages", "tracks_read",
-                    "sounds",
+                    "copies", "captures", "routes", "accounts", "facts", "checksums", "said_languages",
+                    "tracks_read", "sounds",
                 )  # fmt: skip
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)

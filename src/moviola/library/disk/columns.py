@@ -8,7 +8,6 @@ Where it is of another generation, or lacks a column, that is made of the catalo
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +23,12 @@ from moviola.features import Integers
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.disk.captures import Clock, clock_of
 from moviola.library.disk.catalogue import Catalogue, VideoRow
-from moviola.types import Capture
+from moviola.types import Capture, Waypoint
 
-__all__ = ["KINDS", "Column", "Columns", "Facts", "TextValues", "facts_of", "read_columns", "write_columns"]
+__all__ = [
+    "KINDS", "Column", "Columns", "Facts", "Routes", "TextValues", "facts_of", "read_columns",
+    "write_columns",
+]  # fmt: skip
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -34,7 +36,8 @@ Arrays = Mapping[str, NDArray[Any]]
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What columns are made of, of one video: its row, capture data, the paths of all its files, whether it
-    is the film of a Live Photo, and the languages of its cues, tags of BCP 47, empty for an unknown one.
+    is the film of a Live Photo, the languages of its cues, tags of BCP 47, empty for an unknown one, and
+    where its camera was while it recorded, if that is known.
     """
 
     video: VideoRow
@@ -42,6 +45,7 @@ class Facts:
     paths: tuple[str, ...]
     live: bool = False
     languages: tuple[str, ...] = ()
+    route: tuple[Waypoint, ...] = ()
 
     @property
     def clock(self) -> Clock:
@@ -49,16 +53,17 @@ class Facts:
         return clock_of(self.video, self.capture)
 
     @property
-    def point(self) -> tuple[float, float]:
-        """Degrees north and east; NaN where they are unknown."""
-        there = self.capture.latitude, self.capture.longitude
-        return (math.nan, math.nan) if None in there else there  # type: ignore[return-value]
+    def places(self) -> tuple[Waypoint, ...]:
+        """Where it was taken; one place, from its beginning on, of a camera of which no more is known."""
+        north, east = self.capture.latitude, self.capture.longitude
+        return self.route or (() if north is None or east is None else ((0.0, north, east),))
 
 
 def facts_of(videos: Iterable[VideoRow], catalogue: Catalogue | None) -> list[Facts]:
     """Facts of some videos; without a catalogue, their rows are all that is known."""
     captures = catalogue.captures() if catalogue else {}
     live = catalogue.live_photos() if catalogue else set()
+    routes = catalogue.routes() if catalogue else {}
     further: dict[int, list[str]] = defaultdict(list)
     for copy in catalogue.copies() if catalogue else ():
         further[copy.video].append(copy.path)
@@ -70,6 +75,7 @@ def facts_of(videos: Iterable[VideoRow], catalogue: Catalogue | None) -> list[Fa
             (video.path, *further.get(video.row, ())),
             video.row in live,
             tuple(dict.fromkeys(track.language for track in tracks.get(video.row, ()))),
+            routes.get(video.row, ()),
         )
         for video in videos
     ]  # fmt: skip
@@ -149,12 +155,68 @@ def _of_pairs(pairs: Iterable[tuple[str, int]], texts: Iterable[str] = ()) -> Ar
     }
 
 
+class Places(Kind):
+    """Any number of places of each video: :class:`Routes`."""
+
+    parts: Mapping[str, str] = {"videos": "<i4", "seconds": "<f8", "points": "<f8"}
+
+    def made(self, values: Sequence[Sequence[Waypoint]]) -> Arrays:
+        """The places of all videos, one after the other."""
+        every = np.array([point for route in values for point in route], np.float64).reshape(-1, 3)
+        videos = np.repeat(np.arange(len(values), dtype=np.int32), [len(route) for route in values])
+        return {"videos": videos, "seconds": every[:, 0].copy(), "points": every[:, 1:].copy()}
+
+    def read(self, arrays: Arrays, count: int) -> Routes:
+        """The routes."""
+        return Routes(arrays["videos"], arrays["seconds"], arrays["points"], count)
+
+
 KINDS: dict[str, Kind] = {
     "numbers": Numbers("<f8"), "integers": Numbers("<i8"), "texts": Texts(), "tags": Texts(),
+    "places": Places(),
 }  # fmt: skip
 """Kinds of columns by name. Of ``"tags"`` the ids of videos are kept; what people have tagged is joined with
 them when it is read (:meth:`TextValues.tagged`).
 """
+
+
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """Where V videos were taken; some may have no place, films that move have several.
+
+    Attributes:
+        videos: (n,) int32, rising: places of videos.
+        seconds: (n,) float64, rising in each video: from when on it was there.
+        points: (n, 2) float64, degrees north and east.
+        count: V.
+    """
+
+    videos: NDArray[np.int32]
+    seconds: NDArray[np.float64]
+    points: NDArray[np.float64]
+    count: int
+
+    def having(self, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which videos were at one of the reached points, (V,) bool; reached are a bool of each point."""
+        having = np.zeros(self.count, np.bool_)
+        having[self.videos[reached]] = True
+        return having
+
+    def stretches(self, reached: NDArray[np.bool_]) -> dict[int, list[tuple[float, float]]]:
+        """By the place of each video that moved and was at a reached point: the seconds from its coming there
+        to its leaving, infinite where it stayed; a film begins at its first place.
+        """
+        first = np.diff(self.videos, prepend=-1) != 0
+        last = np.diff(self.videos, append=-1) != 0
+        starts = np.where(first, 0.0, self.seconds)
+        ends = np.where(last, np.inf, np.roll(self.seconds, -1))
+        found: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        for at in np.flatnonzero(reached & ~(first & last)).tolist():
+            own, start, end = found[int(self.videos[at])], float(starts[at]), float(ends[at])
+            if own and own[-1][1] == start:
+                start = own.pop()[0]
+            own.append((start, end))
+        return dict(found)
 
 
 @dataclass(frozen=True, eq=False)

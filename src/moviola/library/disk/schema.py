@@ -58,6 +58,8 @@ CREATE TABLE IF NOT EXISTS captures (
     make TEXT NOT NULL, model TEXT NOT NULL
 )
 """,
+    # Where a camera was while it recorded, as JSON of seconds, degrees north and east; no row: not known.
+    "routes": "CREATE TABLE IF NOT EXISTS routes (video INTEGER PRIMARY KEY, points TEXT NOT NULL)",
     # What a file says of its film as a whole, as JSON, whether it is the film of a Live Photo, and with which
     # edition of what is looked for (library.disk.accounts).
     "facts": """

@@ -254,7 +254,7 @@ def note_facts(
     """Store what the file of a video says of itself; ``fixes`` are what a camera noted second by second,
     which is when and where it was taken as far as the file is silent. Inside a transaction.
     """
-    from moviola.media import with_fixes
+    from moviola.media import route_of, with_fixes
 
     account = catalogue.account(row)
     known = catalogue.capture_of_file(row)
@@ -266,6 +266,8 @@ def note_facts(
             longitude=known.longitude if capture.longitude is None else capture.longitude,
         )  # fmt: skip
     catalogue.put_captures({row: capture})
+    if route := route_of(facts.fixes) or route_of(fixes):
+        catalogue.put_route(row, route)
     catalogue.put_holdings(row, bool(account.beside), facts.holdings)
     catalogue.put_sayings(row, facts.sayings, live=facts.live)
     report.note_unused(catalogue.account(row).holdings or ())

@@ -112,6 +112,13 @@ class Fix:
     longitude: float | None = None
     altitude: float | None = None
 
+    @property
+    def place(self) -> tuple[float, float] | None:
+        """Degrees north and east; None where no satellite was seen, which some write as two zeros."""
+        if self.latitude is None or self.longitude is None or (self.latitude, self.longitude) == (0.0, 0.0):
+            return None
+        return self.latitude, self.longitude
+
 
 @dataclass(frozen=True, slots=True)
 class Subtitles:
