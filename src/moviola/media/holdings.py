@@ -20,7 +20,9 @@ _PICTURED = frozenset({"dvd_subtitle", "dvb_subtitle", "hdmv_pgs_subtitle", "xsu
 _SHOWN = 80
 
 
-def stream_holdings(container: InputContainer, path: Path, measured: Collection[int | None]) -> Iterator[Holding]:
+def stream_holdings(
+    container: InputContainer, path: Path, measured: Collection[int | None]
+) -> Iterator[Holding]:
     """The streams of an open file, in their order; ``measured`` are numbers of those whose measurements are
     read. Errors as in :func:`moviola.media.probe`.
     """
