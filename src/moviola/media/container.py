@@ -32,9 +32,11 @@ __all__ = [
 
 VIDEO_SUFFIXES = frozenset(
     {
-        ".3g2", ".3gp", ".asf", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m2v", ".m4v", ".mkv",
-        ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf", ".ogm", ".ogv", ".rm", ".rmvb", ".ts", ".vob",
-        ".webm", ".wmv",
+        ".3g2", ".3gp", ".amv", ".asf", ".avi", ".dav", ".dif", ".divx", ".dv", ".dvr-ms",
+        ".f4v", ".flv", ".gif", ".insv", ".ivf", ".m1v", ".m2p", ".m2t", ".m2ts",
+        ".m2v", ".m4v", ".mk3d", ".mkv", ".mod", ".mov", ".mp4", ".mpe", ".mpeg", ".mpg", ".mpv", ".mqv",
+        ".mts", ".mxf", ".nut", ".ogm", ".ogv", ".qt", ".rm", ".rmvb", ".tod", ".ts", ".vob", ".vro",
+        ".webm", ".wmv", ".wtv", ".y4m",
     }
 )  # fmt: skip
 """Suffixes, in lower case with the dot, by which a file in a folder counts as a video."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from late_pictures import late_pictures
+from made_films import Pictures, make_film
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.library import verify
 from moviola.library.disk.lock import writing
@@ -183,6 +184,18 @@ def test_names_that_collide_get_longer_ids(
     ids = {Path(v.path): v.video_id for v in library.catalogue.videos()}
     assert ids[first.resolve()] == "one"
     assert len(set(ids.values())) == 3
+
+
+def test_films_of_camcorders_count_as_videos(tmp_path: Path, opened: Callable[..., Library]) -> None:
+    """Those of tape and hard disk, older names of the same formats, in small letters or large ones."""
+    written = {"MOV001.MOD": "mpeg", "MOV002.TOD": "mpegts", "old.qt": "mov", "tape.m2t": "mpegts",
+               "3d.mk3d": "matroska"}  # fmt: skip
+    codec = "mpeg2video"
+    for number, (name, format) in enumerate(written.items(), 1):
+        make_film(tmp_path / "in" / name, Pictures(number + 1.0, codec=codec, options={}), format=format)
+    library = opened(encoder="demo", sentence_encoder="none")
+    report = library.index(tmp_path / "in")
+    assert (len(report.added), report.refused, report.ignored) == (len(written), {}, [])
 
 
 def test_files_by_another_suffix_count_as_videos_where_it_is_given(library: Library, films: Path) -> None:
