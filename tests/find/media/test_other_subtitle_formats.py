@@ -119,6 +119,19 @@ def test_timed_text_expands_no_entities(tmp_path: Path, external: bool) -> None:
         read_subtitles(path)
 
 
+def test_timed_text_in_which_paragraphs_follow_each_other(tmp_path: Path) -> None:
+    """All began at zero: in a sequence times count from the end of what is before."""
+    path = tmp_path / "a.ttml"
+    path.write_text(
+        '<tt><body begin="10s"><div timeContainer="seq"><p dur="1s">one</p><p begin="1s" dur="2s">two</p>'
+        '</div><div><p begin="1s" end="2s">apart</p></div></body></tt>'
+    )
+    cues = read_subtitles(path).cues
+    assert [(c.start, c.end, c.text) for c in cues] == [
+        (10, 11, "one"), (11, 12, "apart"), (12, 14, "two")
+    ]  # fmt: skip
+
+
 def test_damaged_timed_text_is_read_up_to_the_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.ttml"
     path.write_text('<tt><body><p begin="1s" end="2s">one</p><p begin="3s" end="4s">two</div>')

@@ -27,6 +27,8 @@ SAYS = [
     (".pt-BR.forced", SidecarName("pt-BR", forced=True)),
     (".zh_Hans", SidecarName("zh-Hans")),
     (".en.sdh.default", SidecarName("en", hearing_impaired=True, default=True)),
+    ("_track4_[eng]", SidecarName("en")),
+    (".stream3.de.forced", SidecarName("de", forced=True)),
     (".default.forced.English", SidecarName("en", forced=True, default=True)),
     (".English [SDH]", SidecarName("en", hearing_impaired=True)),
     (" (en)", SidecarName("en")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import pytest
@@ -157,13 +158,18 @@ def test_tags_go_and_signs_stay(tmp_path: Path, suffix: str, written: str, shown
     assert said(read(tmp_path / f"a{suffix}", text)) == [(1.0, 2.0, shown)]
 
 
-@pytest.mark.parametrize("arrow", ["->", "-- >", "=>", "\N{EN DASH}>", "\N{RIGHTWARDS ARROW}", "--->"])
+@pytest.mark.parametrize(
+    "arrow", ["->", "-- >", "- ->", "- - >", "--&gt;", "=>", "\N{EN DASH}>", "\N{RIGHTWARDS ARROW}", "--->"]
+)
 def test_other_arrows(tmp_path: Path, arrow: str) -> None:
     said_times = f"00:00:05,000 {arrow} 00:00:06,000"
     text = (
         f"1\n00:00:01,000 {arrow} 00:00:02,000\nfinch\n\n2\n00:00:03,000 {arrow} 00:00:04,000\n{said_times}\n"
     )
-    assert said(read(tmp_path / "a.srt", text)) == [(1.0, 2.0, "finch"), (3.0, 4.0, said_times)]
+    assert said(read(tmp_path / "a.srt", text)) == [
+        (1.0, 2.0, "finch"),
+        (3.0, 4.0, html.unescape(said_times)),
+    ]
 
 
 def test_an_empty_line_inside_a_text_of_subrip(tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ _SETTINGS = re.compile(r"[\w-]+[ \t]*[:=]|[\d.,%\s]*$")
 # What else begins like a line of times is a damaged one.
 _LIKE_TIMES = re.compile(r"[ \t]*[-\u2212+]?\d+[:.,][^\s]{0,30}?[ \t]*-->")
 # Arrows of careless programs, at the beginning of a cue.
-_OTHER_ARROWS = ("=>", "- >", "--->", "\u2013>", "\u2014>", "\u2212>", "\u2192")
+_OTHER_ARROWS = ("=>", "- >", "- -", "-&gt;", "--->", "\u2013>", "\u2014>", "\u2212>", "\u2192")
 _ARROWS = re.compile(
     rf"((?:\A|\n[ \t]*\n)(?:[ \t\ufeff]*\d+[ \t]*\n)?[ \t\ufeff]*{STAMP.format('a')})[ \t]*(?!-->)"
-    r"(?:-+>|-{1,3}[ \t]+>|[=\u2013\u2014\u2212]+>|\u2192)(?=[ \t]*[-+\d])"
+    r"(?:-+(?:>|&gt;)|(?:-[ \t]{0,2}){1,3}(?:>|&gt;)|[=\u2013\u2014\u2212]+(?:>|&gt;)|\u2192)"
+    r"(?=[ \t]*[-+\d])"
 )
 _NUMBER = re.compile(r"[ \t]*#?\d{1,9}[.:]?[ \t]*")
 _NUMBER_APART = re.compile(rf"\n[ \t]*\n{_NUMBER.pattern}\n[ \t]*\n\s*$")
@@ -53,6 +54,8 @@ def _cues(text: str, notes: Notes, *, webvtt: bool) -> Iterator[Line]:
     for start, stop in _lines_with_arrows(text, webvtt=webvtt):
         line = text[start:stop]
         match = _TIMES.fullmatch(line)
+        if match and times and start == begin and not webvtt:
+            continue  # directly below the times of a cue is its text, for players too
         if match is None and not _is_damaged(text, begin, start, line, webvtt=webvtt):
             continue
         body, name = _without_name(text[begin:start], head=not begin, numbered=numbered, webvtt=webvtt)

@@ -37,7 +37,8 @@ class _Entities(Exception):
 @dataclass(slots=True)
 class _Element:
     """An open element: from when to when it is shown, whether it or one around it says so, whether it is a
-    paragraph or part of one, and of one with times, and whether text in it is shown.
+    paragraph or part of one, and of one with times, whether text in it is shown, and when the next one in it
+    begins, None where those in it do not follow each other.
     """
 
     begin: float = 0.0
@@ -47,6 +48,7 @@ class _Element:
     timed_paragraph: bool = False
     shown: bool = True
     closes: bool = False
+    following: float | None = None
 
 
 @dataclass(slots=True)
@@ -74,7 +76,8 @@ class _TimedText:
             closes=name == "p" or (name == "span" and timed and not above.timed_paragraph),
         )  # fmt: skip
         if timed:
-            self._set_times(element, values)
+            self._set_times(element, values, above)
+        element.following = element.begin if values.get("timeContainer") == "seq" else None
         if name == "br":
             self.said.append("\n")
         elif element.closes:
@@ -84,7 +87,9 @@ class _TimedText:
     def end(self, _: str) -> None:
         if self.open[-1].closes:
             self._flush()
-        self.open.pop()
+        ended = self.open.pop()
+        if self.open[-1].following is not None and ended.end < inf:
+            self.open[-1].following = ended.end
 
     def text(self, data: str) -> None:
         if self.open[-1].paragraph and self.open[-1].shown:
@@ -111,14 +116,16 @@ class _TimedText:
         except (ValueError, ZeroDivisionError):
             self.notes.add("damaged", f"frameRate {values.get('frameRate')}")
 
-    def _set_times(self, element: _Element, values: Mapping[str, str]) -> None:
-        """Times of an element, counted from the beginning of the one around it."""
+    def _set_times(self, element: _Element, values: Mapping[str, str], above: _Element) -> None:
+        """Times of an element, counted from the beginning of the one around it, or from the end of the one
+        before it.
+        """
         times = {name: self._seconds(values[name]) for name in ("begin", "end", "dur") if name in values}
         if None in times.values():
             self.notes.add("damaged", " ".join(f'{name}="{values[name]}"' for name in times))
             element.end = element.begin - 1  # what is in it is not shown
             return
-        around = element.begin
+        around = above.begin if above.following is None else above.following
         element.begin = around + (times.get("begin") or 0.0)
         ends = [element.end]
         if (end := times.get("end")) is not None:
