@@ -21,6 +21,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import stat
 from collections import Counter
@@ -39,6 +40,8 @@ __all__ = [
 
 _GAP = re.compile(r"[\s,:]*")
 _GZIP = b"\x1f\x8b"
+# Pipes that a shell has opened, as of `<(command)`.
+_OF_SHELL = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/(?:self|\d+)/fd/\d+")
 _SHOWN_HEADER = 200
 """Letters of a header that an error shows."""
 _SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
@@ -120,7 +123,7 @@ def read_text(path: str | Path) -> str:
     path = Path(path)
     try:
         mode = path.stat().st_mode
-        from_shell = stat.S_ISFIFO(mode) and path.is_relative_to("/dev")  # /dev/fd/63, of <(command)
+        from_shell = stat.S_ISFIFO(mode) and _OF_SHELL.fullmatch(os.path.normpath(path))
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or from_shell):
             raise DataError(f"{path}: a device, pipe or socket; name a text file")
         raw = path.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
 import re
 from pathlib import Path
 
@@ -53,6 +54,26 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     file.write_bytes(b"one\ncaf\xe9\n")
     with pytest.raises(DataError, match="latin: line 2: not UTF-8 text; save the file as UTF-8"):
         read_text(file)
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_a_pipe_of_the_shell_is_read(folder: str) -> None:
+    """As of ``<(command)`` in bash and in zsh."""
+    end, begin = os.pipe()
+    with os.fdopen(end), os.fdopen(begin, "wb") as file:
+        file.write(b"a red door\n")
+        file.close()
+        assert read_text(f"{folder}/{end}") == "a red door\n"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder below /dev to write to")
+def test_a_named_pipe_below_dev_is_none_of_the_shell() -> None:
+    """Reading it waited for a writer that never came."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        os.mkfifo(Path(folder, "pipe"))
+        for path in (f"{folder}/pipe", f"/dev/fd/../../{folder}/pipe"):
+            with pytest.raises(DataError, match="a device, pipe or socket"):
+                read_text(path)
 
 
 def test_queries_that_are_not_utf_8_are_refused_with_the_remedy(tmp_path: Path) -> None:
