@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -71,9 +71,8 @@ def test_a_named_pipe_below_dev_is_none_of_the_shell() -> None:
     """Reading it waited for a writer that never came."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         os.mkfifo(Path(folder, "pipe"))
-        for path in (f"{folder}/pipe", f"/dev/fd/../../{folder}/pipe"):
-            with pytest.raises(DataError, match="a device, pipe or socket"):
-                read_text(path)
+        with pytest.raises(DataError, match="a device, pipe or socket"):
+            read_text(f"{folder}/pipe")
 
 
 def test_queries_that_are_not_utf_8_are_refused_with_the_remedy(tmp_path: Path) -> None:
