@@ -4,7 +4,8 @@
 
 Both ways of `moviola gridhouse --similarity` on the same films and queries: how similarity follows true
 relevance over all pairs of a query and a moment, how the two orders differ, what the best 20 moments of a
-query are worth. What models learn of each is in the comparison ("The similarity of pseudo labels").
+query are worth. `pseudo_similarity.json` beside it is what the defaults print. What models learn of each is
+in the comparison ("The similarity of pseudo labels").
 """
 
 from __future__ import annotations
@@ -24,10 +25,7 @@ from moviola.study.datasets.gridhouse.dataset import SentenceSimilarity, WordSim
 from moviola.study.datasets.gridhouse.vocabulary import plain
 
 TOP = 20
-SEGMENTS = 100
 ENCODER = "minilm"
-POWERS = {"slots": (2.0,), ENCODER: (2.0, 4.0)}
-"""To which power Reel takes similarity; 2 is its own."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Floats = NDArray[np.float64]
 
@@ -94,11 +92,10 @@ def of_one(table: Floats, grades: NDArray[np.int64], best: NDArray[np.int64]) ->
         "Spearman with relevance, relevant pairs alone": correlation(table[grades > 0], grades[grades > 0]),
         "mean relevance of the best 20": float(levels.mean()),
         "share of the best 20 that is not relevant": float((levels == 0).mean()),
-        "similarity of the best 20, quantiles": np.quantile(chosen, QUANTILES).round(3).tolist(),
-        "squared, quantiles": np.quantile(squared, QUANTILES).round(3).tolist(),
+        "similarity of the best 20, quantiles": np.quantile(chosen, QUANTILES).tolist(),
+        "squared, quantiles": np.quantile(squared, QUANTILES).tolist(),
         "squared, by relevance 0 to 4": [
-            round(float(squared[levels == grade].mean()), 3) if (levels == grade).any() else None
-            for grade in range(5)
+            float(squared[levels == grade].mean()) if (levels == grade).any() else None for grade in range(5)
         ],
         "squared, 20th beside 1st of a query": float((squared[:, -1] / squared[:, 0]).mean()),
     }
