@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.features.shards import halves
-from moviola.retrieval import MeanPooling, Retrieval, Scope, segment_index
+from moviola.retrieval import MeanPooling, Proposals, Retrieval, Scope, segment_index
 
 SEGMENT = 4
 
@@ -70,6 +70,19 @@ def test_whole_videos_and_none(retrieval: Retrieval, queries: QueryFeatures) -> 
     everything = Scope.whole(np.arange(4))
     assert placed(retrieval, queries, everything) == placed(retrieval, queries, None)
     assert placed(retrieval, queries, Scope.whole(np.empty(0, np.int64))) == [[], [], []]
+
+
+def test_equal_moments_are_in_the_order_of_videos_and_times(
+    retrieval: Retrieval, queries: QueryFeatures
+) -> None:
+    """Of equal scores the earlier video is first, then the earlier moment, in whatever order they came."""
+    order = np.random.default_rng(2).permutation(8)
+    video, start = np.repeat([0, 3], 4)[order], np.tile([0.0, 4.0, 8.0, 12.0], 2)[order]
+    score = np.full(8, 0.5, np.float32)
+    proposals = Proposals.of_columns(np.zeros(8, np.int64), video, start, start + 4, score, queries=1)
+    moments = retrieval.moments(queries.select([0]), proposals, scored=False)
+    assert moments.video.tolist() == [0] * 4 + [3] * 4
+    assert moments.start.tolist() == [0.0, 4.0, 8.0, 12.0] * 2
 
 
 def test_depth(retrieval: Retrieval, queries: QueryFeatures) -> None:

@@ -84,6 +84,21 @@ def test_blocks_find_what_one_table_finds(
         assert [video for video in hardest[query].tolist() if video >= 0] == free
 
 
+def test_equal_scores_keep_the_order_of_the_videos() -> None:
+    """More than an unstable sort leaves in order by chance: it inserts up to sixteen."""
+    score = (np.arange(200) % 2).astype(np.float32)
+    features = features_of([1] * 200, np.random.default_rng(0))
+    order = [*range(1, 200, 2), *range(0, 200, 2)]
+
+    def scores(some: slice) -> NDArray[np.float32]:
+        return score[None]
+
+    assert best_videos(scores, features, 1, keep=200).video.tolist() == order
+    pairs = pairs_of(np.array([0]), np.array([5]), 1, features.video_ids)
+    hardest = hardest_videos(scores, pairs, 200)[0]
+    assert hardest[hardest >= 0].tolist() == [video for video in order if video != 5]
+
+
 def pairs_of(
     query: NDArray[np.int64], video: NDArray[np.int64], queries: int, videos: tuple[str, ...]
 ) -> Pairs:

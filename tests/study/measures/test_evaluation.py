@@ -206,6 +206,14 @@ def test_negative_relevance_a_missing_field_and_a_query_given_twice_are_refused(
         Run.from_dict({7: [], "7": []})
 
 
+def test_equal_scores_keep_the_order_in_which_they_were_given() -> None:
+    """More than an unstable sort leaves in order by chance: it inserts up to sixteen."""
+    start = np.random.default_rng(0).permutation(400) / 2
+    score = np.repeat([0.25, 0.75], 200)
+    run = Run.from_columns(["q"] * 400, ["v"] * 400, start, start + 1, score)
+    assert run.start.tolist() == [*start[200:].tolist(), *start[:200].tolist()]
+
+
 def test_ids_are_text_everywhere() -> None:
     qrels = Qrels.from_dict({7: [{"video_id": "v", "start": 0, "end": 2, "relevance": 1}]})
     run = Run.from_dict({"7": [{"video_id": "v", "start": 0, "end": 2, "score": 1}]})

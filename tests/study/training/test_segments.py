@@ -147,6 +147,16 @@ def test_every_batch_marks_all_that_goes_together(world: Any) -> None:
     assert len(drawn) == 8 * len(batches)
 
 
+@pytest.mark.parametrize(("inside", "pairs"), [(1.2, 1), (1.19, 0)])
+def test_the_least_share_of_a_segment_is_enough(world: Any, inside: float, pairs: int) -> None:
+    """Of a segment of 4 s exactly .3 lies in the answer, then a little less: "at least", not "more than"."""
+    split = world.train
+    own = pairs_of([(0, 0, 0.0, inside)], 1, len(split.pairs.videos))
+    model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2))
+    task = SegmentTask(model, replace(split, pairs=own), split, SegmentSampling(segment_clips=4), 1)
+    assert task._relevant.nnz == pairs
+
+
 def test_training_finds_more_than_not_training(world: Any) -> None:
     train_split, val = world.train, world.val
     settings = read_settings(
