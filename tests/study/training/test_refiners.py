@@ -331,6 +331,58 @@ def test_strong_comes_before_weak(
     assert seen_strong.isdisjoint(seen_weak)
 
 
+def test_weak_positives_are_trained_where_that_is_chosen(splits: tuple[Split, Split]) -> None:
+    """Both readings of the paper: which pairs are ever trained, and which are kept below a strong one.
+
+    Of 9 moments a query the first 2 are strong and the last 3 weak: 2 of 9 are trained, or 5, and never the 4
+    between. Either way each strong pair is above a weak one of its query, and no weak pair above anything.
+    """
+    ranks = {row: rank for q in range(len(splits[0].queries)) for rank, row in enumerate(of(splits[0], q))}
+    trained = {}
+    for train_weak in (False, True):
+        pool = examples(splits[0], strategy="strong-weak", strong=2, weak=3, train_weak=train_weak)
+        seen: set[int] = set()
+        for seed in range(40):
+            drawn = STRATEGIES["strong-weak"](pool, np.random.default_rng(seed))
+            assert drawn.weak is not None and drawn.free is not None
+            assert len(drawn.pairs) == len(drawn.weak) == len(drawn.free)
+            strong = np.array([ranks[row] < 2 for row in drawn.pairs.tolist()])
+            assert (strong == (drawn.weak >= 0)).all()
+            assert (pool.pairs.query[drawn.weak[strong]] == pool.pairs.query[drawn.pairs[strong]]).all()
+            assert (pool.proposals.query[drawn.free] == pool.pairs.query[drawn.pairs]).all()
+            seen |= set(drawn.pairs.tolist())
+        counts = pool.pairs.of_query.counts
+        trained[train_weak] = {(ranks[row], len(of(splits[0], int(pool.pairs.query[row])))) for row in seen}
+        assert all(rank < 2 or (train_weak and rank >= count - 3) for rank, count in trained[train_weak])
+        assert len(seen) == len(counts) * (5 if train_weak else 2)
+    with pytest.raises(InvalidValue, match="train_weak: strategy 'standard' has no weak"):
+        WindowSampling(train_weak=True)
+
+
+def of(split: Split, query: int) -> list[int]:
+    """Rows of a query's pairs, the most similar moment first."""
+    return np.flatnonzero(split.pairs.query == query).tolist()  # type: ignore[no-any-return]
+
+
+@RECIPES
+def test_a_weak_pair_is_below_nothing(splits: tuple[Split, Split], recipe: WindowRecipe) -> None:
+    """The hinge counts strong pairs alone: what stands in for a weak pair's own changes nothing."""
+    made = task(recipe, splits[0], strategy="strong-weak", strong=2, weak=3, train_weak=True)
+    batch = next(made.batches(0, np.random.default_rng(0)))
+    assert batch.weak is not None and batch.weak.there is not None
+    there = batch.weak.there
+    assert 0 < int(there.sum()) < len(there)
+    noise = torch.where(there[:, None, None], batch.weak.visual, torch.randn_like(batch.weak.visual))
+    other = replace(batch, weak=replace(batch.weak, visual=noise))
+    moved = replace(batch, weak=replace(batch.weak, visual=torch.randn_like(batch.weak.visual)))
+    made.model.eval()
+    first, same, third = (
+        made.losses(own, 0, torch.Generator().manual_seed(0)) for own in (batch, other, moved)
+    )
+    torch.testing.assert_close(first["weak"], same["weak"])
+    assert not torch.allclose(first["weak"], third["weak"])
+
+
 def test_strategies_that_find_nothing_say_so(splits: tuple[Split, Split]) -> None:
     with pytest.raises(InvalidValue, match="strategy 'strong-weak': no query"):
         task(SPR_CLIP, splits[0], strategy="strong-weak", strong=1000).batches_per_epoch()
@@ -569,6 +621,7 @@ def test_streams_apart_learn_from_windows_too(tmp_path: Path) -> None:
         (SPR_CLIP, "hard-negative", 60),
         (SPR_RELO, "standard", 120),
         (SPR_RELO, "strong-weak", 120),
+        (SPR_RELO, "strong-weak sampling.train_weak=true", 120),
     ],
     ids=lambda value: getattr(value, "architecture", value),
 )
@@ -583,7 +636,7 @@ def test_learns(splits: tuple[Split, Split], recipe: WindowRecipe, strategy: str
         f"loop.steps={steps}",
         "loop.epochs=1000",
         "loop.evaluate_every=30",
-        f"sampling.strategy={strategy}",
+        *f"sampling.strategy={strategy}".split(),
     )
     after = judge(recipe.run(trained.model, val), val)
     assert after[SUM] == pytest.approx(trained.fitted[0].best)

@@ -17,11 +17,16 @@ __all__ = ["WindowModel", "Windows"]
 
 @dataclass(frozen=True)
 class Windows(Tensors):
-    """One more window for each pair of a batch, with the shapes of a batch of B videos."""
+    """One more window for each pair of a batch, with the shapes of a batch of B videos.
+
+    Attributes:
+        there: (B,) bool, whether the pair is compared with it; None if all are.
+    """
 
     visual: Tensor
     mask: Tensor
     subtitles: Tensor | None
+    there: Tensor | None = None
 
 
 class WindowModel:
@@ -55,19 +60,22 @@ class WindowModel:
         scores: Tensor,
         harder: Tensor | None,
         weaker: Tensor | None,
+        there: Tensor | None = None,
         loss: Callable[[Tensor, Tensor, float], Tensor] = hinge,
     ) -> dict[str, Tensor]:
         """The terms by which pairs' scores, the diagonal of (B, B), lie above those of further windows (B,).
 
-        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well.
+        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well, which
+        the pairs of ``there`` (B,) are compared with, by default all.
         """
-        config = self.config
-        given = {"hard_negative": (config.hard_negative_weight, harder), "weak": (config.weak_weight, weaker)}
-        return {
-            name: weight * loss(scores.diagonal(), lower, config.margin).mean()
-            for name, (weight, lower) in given.items()
-            if lower is not None
-        }
+        config, own, terms = self.config, scores.diagonal(), {}
+        if harder is not None:
+            terms["hard_negative"] = config.hard_negative_weight * loss(own, harder, config.margin).mean()
+        if weaker is not None:
+            below = loss(own, weaker, config.margin)
+            mean = below.mean() if there is None else (below * there).sum() / there.sum().clamp(min=1)
+            terms["weak"] = config.weak_weight * mean
+        return terms
 
     def refine(self, query: Tensor, query_mask: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor]:
         """The best span of each window, p_start(m) p_end(n) exp(alpha s) with the window's score s.

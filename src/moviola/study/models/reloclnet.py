@@ -239,7 +239,9 @@ class ReLoCLNet(WindowModel, TwoStreams):
             pairwise=config.ranking_loss,
         )  # fmt: skip
         terms = self.weighted(weight * frame, weight * video, weight * span, *ranking)
-        return terms | weighing | self.compared(scores, harder, weaker, PAIRWISE_LOSSES[config.ranking_loss])
+        there = None if weak_positives is None else weak_positives.there
+        loss = PAIRWISE_LOSSES[config.ranking_loss]
+        return terms | weighing | self.compared(scores, harder, weaker, there, loss)
 
     def _contrasts(
         self, batch: PairBatch, queries: Queries, middle: Context, hard: Context | None

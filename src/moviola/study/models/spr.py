@@ -423,7 +423,8 @@ class SprClip(WindowModel, Towers):
         ranking = in_batch_ranking_loss(
             scores, batch.positives, margin=config.margin, pool=hard_pool, generator=generator
         )
-        return self.weighted(frame, video, span, *ranking) | self.compared(scores, harder, weaker)
+        there = None if weak_positives is None else weak_positives.there
+        return self.weighted(frame, video, span, *ranking) | self.compared(scores, harder, weaker, there)
 
 
 def _cosine_along(queries: Tensor, context: SprClipContext) -> Tensor:

@@ -47,6 +47,9 @@ class WindowSampling:
         strategy: a name in :data:`STRATEGIES`.
         strong: number of a query's first moments that are strong positives (N_s).
         weak: number of its last ones, besides the strong ones, that are weak positives (N_w).
+        train_weak: with the strategy "strong-weak", the weak positive that is drawn for a query is trained as
+            an answer as well, and not only kept below the strong one. The paper's "samples ranked between N_s
+            and N - N_w are excluded in training" says so of those in between alone.
         hard_pool: number of a batch's hardest negatives from which the ranking losses draw.
         hard_negatives_from_epoch: the first epoch that does so; earlier ones draw from the whole batch.
     """
@@ -57,11 +60,16 @@ class WindowSampling:
     strategy: str = "standard"
     strong: int = 10
     weak: int = 20
+    train_weak: bool = False
     hard_pool: int = 20
     hard_negatives_from_epoch: int = 10
 
     def __post_init__(self) -> None:
         require_known("strategy", self.strategy, STRATEGIES)
+        if self.train_weak and self.strategy != "strong-weak":
+            raise InvalidValue(
+                f"train_weak: strategy {self.strategy!r} has no weak positives; set strategy 'strong-weak'"
+            )
         require_positive(strong=self.strong, weak=self.weak, hard_pool=self.hard_pool)
         if self.context < 0 or self.segment_seconds <= 0:
             raise InvalidValue(
@@ -162,7 +170,8 @@ class Drawn:
 
     Attributes:
         pairs: (E,) int64, rows.
-        weak: (E,) int64, rows of pairs of the same queries that answer less well; None without.
+        weak: (E,) int64, rows of pairs of the same queries that answer less well, -1 for a pair that is
+            compared with none; None without.
         free: (E,) int64, rows of proposals that do not answer; None without.
     """
 
@@ -189,15 +198,23 @@ def hard_negative(examples: Examples, draw: Generator) -> Drawn:
 def strong_weak(examples: Examples, draw: Generator) -> Drawn:
     """Every query once, a strong positive against a weak one and against a proposal without any answer.
 
-    Strong are its first moments, weak the last of the others (HN w. N_s++, N_w+ in table 5). Queries without
-    a weak one, or whose proposals all have an answer, are left out.
+    With ``train_weak`` the weak one is a pair of the epoch, too, against another such proposal. Strong are a
+    query's first moments, weak the last of the others (HN w. N_s++, N_w+ in table 5). Queries without a weak
+    one, or whose proposals all have an answer, are left out.
     """
     own, sampling = examples.pairs.of_query, examples.sampling
     query = np.flatnonzero((own.counts > sampling.strong) & (examples.free.counts > 0))
     begin, stop = own.begin[query], own.begin[query + 1]
     strong = draw.integers(begin, begin + sampling.strong)
     weak = draw.integers(np.maximum(begin + sampling.strong, stop - sampling.weak), stop)
-    return Drawn(own.rows[strong], weak=own.rows[weak], free=examples.free.draw(query, draw))
+    drawn = Drawn(own.rows[strong], weak=own.rows[weak], free=examples.free.draw(query, draw))
+    if not sampling.train_weak:
+        return drawn
+    return Drawn(
+        np.concatenate([drawn.pairs, own.rows[weak]]),
+        weak=np.concatenate([own.rows[weak], np.full(len(query), -1)]),
+        free=np.concatenate([drawn.free, examples.free.draw(query, draw)]),
+    )
 
 
 STRATEGIES: dict[str, Callable[[Examples, Generator], Drawn]] = {
@@ -217,8 +234,8 @@ class WindowBatch:
 
     Attributes:
         pairs: over the windows that hold the pairs' moments.
-        free, weak: for each pair a window without any answer, and one that answers less well; None where the
-            strategy draws none.
+        free, weak: for each pair a window without any answer, and one that answers less well (where
+            ``weak.there``); None where the strategy draws none.
     """
 
     pairs: PairBatch
@@ -263,14 +280,16 @@ class WindowTask:
         drawn = self._drawn(draw)
         video = examples.moments(drawn.pairs)[0]
         windows = examples.around(drawn.pairs, draw, most)
-        weak = free = None
+        weak = free = there = None
         if drawn.weak is not None:
-            weak = examples.moments(drawn.weak)[0], examples.around(drawn.weak, draw, most)
+            there = drawn.weak >= 0
+            rows = np.where(there, drawn.weak, drawn.pairs)  # some window, which does not count
+            weak = examples.moments(rows)[0], examples.around(rows, draw, most)
         if drawn.free is not None:
             free = examples.proposals.video[drawn.free], examples.beside(drawn.free, most)
         for at in batches_by_length(windows.clips, self.batch_size, draw):
             pairs = self._pairs(drawn.pairs[at], video[at], windows.take(at))
-            yield WindowBatch(pairs, self._beside(free, at), self._beside(weak, at))
+            yield WindowBatch(pairs, self._beside(free, at), self._beside(weak, at, there))
 
     def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
         """The batch of some pairs in their windows; a shared one is in it once."""
@@ -292,8 +311,14 @@ class WindowTask:
             spoken=pairs.spoken(rows),
         )
 
-    def _beside(self, further: tuple[Integers, ClipWindows] | None, rows: Integers) -> Windows | None:
-        return further and Windows(*self._read(further[0][rows], further[1].take(rows)))
+    def _beside(
+        self,
+        further: tuple[Integers, ClipWindows] | None,
+        rows: Integers,
+        there: NDArray[np.bool_] | None = None,
+    ) -> Windows | None:
+        compared = None if there is None or there.all() else torch.from_numpy(there[rows])
+        return further and Windows(*self._read(further[0][rows], further[1].take(rows)), compared)
 
     def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
         return window_batch(self.refiner.streams(self.examples.features), video, windows)
