@@ -18,7 +18,7 @@ from moviola.index import BACKENDS, Index
 from moviola.retrieval.background import Background
 from moviola.retrieval.calibration import Calibration, Chance, Scale
 from moviola.retrieval.cosines import Cosines
-from moviola.retrieval.proposals import ByQuery, Hits, Proposals, cut_at_shots, merged_apart, propose
+from moviola.retrieval.proposals import APART, MERGES, ByQuery, Hits, Proposals, cut_at_shots, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.refiners.curve import clip_rows
 from moviola.retrieval.segments import normalised, segment_counts, segment_ids, segment_spans, unpack_ids
@@ -88,6 +88,7 @@ class Retrieval:
         segment_clips: T, clips of a segment.
         segments: number of segments retrieved per query.
         background: calibration of the encoder's cosines; None if unknown: they are then set against chance.
+        merge: which hits merge with each other, a name in :data:`moviola.retrieval.proposals.MERGES`.
     """
 
     features: VideoFeatures
@@ -97,6 +98,7 @@ class Retrieval:
     segment_clips: int
     segments: int = SEGMENTS
     background: Background | None = None
+    merge: str = APART
 
     @cached_property
     def cosines(self) -> Cosines:
@@ -141,7 +143,9 @@ class Retrieval:
     def merged(self, hits: Hits) -> Proposals:
         """Hits as proposals (:func:`moviola.retrieval.propose`), cut at shots if the refiner wants it."""
         with stage("proposals"):
-            proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(hits.searched))
+            proposals = propose(
+                hits, self.features, self.segment_clips, apart=MERGES[self.merge](hits.searched)
+            )
             longest = None if self.refiner is None else self.refiner.longest_shot
             return proposals if longest is None else cut_at_shots(proposals, self.features, longest)
 

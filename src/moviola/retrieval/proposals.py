@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,10 @@ from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
 
-__all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "offsets_of", "propose"]
+__all__ = [
+    "APART", "MERGES", "ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_all", "merged_apart",
+    "offsets_of", "propose",
+]  # fmt: skip
 
 # Among few segments 200 are a large share, and merging them all makes long proposals: only the best hits, one
 # in a hundred segments, merge with each other; the rest merge among themselves. From 20,000 segments on that
@@ -123,6 +126,18 @@ def merged_apart(segments: int) -> int:
     """Number of best hits that merge with each other, where ``segments`` segments were searched."""
     least = min(_MERGED_LEAST, max(1, round(_SHARE_OF_FEW * segments)))
     return max(least, round(_MERGED_SHARE * segments))
+
+
+def merged_all(segments: int) -> None:
+    """None, which merges all hits with each other, as in the paper."""
+
+
+APART = "apart"
+MERGES: dict[str, Callable[[int], int | None]] = {APART: merged_apart, "paper": merged_all}
+"""Which hits merge with each other, by name: ``apart`` of :func:`propose` by the number of searched segments.
+
+From 20,000 segments on both are the same for 200 hits.
+"""
 
 
 def propose(

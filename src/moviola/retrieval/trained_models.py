@@ -13,6 +13,7 @@ from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.compiled_models import CompiledRunner, Graphs
 from moviola.retrieval.model_parts import ReelParts, RoleParts, Runner, WindowParts
 from moviola.retrieval.opening import open_model
+from moviola.retrieval.proposals import APART
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 from moviola.retrieval.refiners.trained import ReelRefiner, WindowRefiner
 from moviola.retrieval.saved.description import Description, read_description
@@ -104,7 +105,13 @@ def described_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
     Raises:
         DataError: one of them is malformed.
+        InvalidValue: it learned from proposals of another kind than those of search.
     """
+    if (merge := extra.get("merge", APART)) != APART:
+        raise InvalidValue(
+            f"{folder}: learned from proposals merged as in the {merge}, and search merges them otherwise in "
+            "small libraries; for search train one without --merge (`moviola answer --model` takes this one)"
+        )
     context = _described_number(extra, folder, "settings.sampling.context", CONTEXT)
     options = {"context": context, "calibration": Calibration.of(extra, folder)}
     weight = proposal_weight_of(extra, folder)

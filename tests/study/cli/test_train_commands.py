@@ -20,7 +20,9 @@ import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
+from moviola.retrieval import load_refiner
 from moviola.study.datasets.readers import read_videos
 from moviola.study.training.recipes import RECIPES, recipe
 from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
@@ -515,6 +517,35 @@ def test_answers_without_suppression(world: World, tmp_path: Path) -> None:
     assert world.train("xml", tmp_path / "xml").code == 0
 
 
+def test_segments_merge_as_in_the_paper_where_that_is_chosen(world: World, tmp_path: Path) -> None:
+    """In training, in answering, which keeps to what a model learned from, and not in search's place.
+
+    The toy world has few segments: by default a quarter of them merge apart, so the best moments of a stage
+    1 are shorter than in the paper.
+    """
+    stage1, on = world / "stage1", building_on(world, "reel")
+    for name, words in (("apart", ()), ("all", ("--merge", "paper"))):
+        assert world.answer(stage1, tmp_path / f"{name}.json", *words).code == 0
+    apart, everything = (moments_of(tmp_path / f"{name}.json") for name in ("apart", "all"))
+    for query, rows in everything.items():
+        spans = [(m["video_id"], m["start"], m["end"]) for m in rows]
+        assert len({(video, end) for video, _, end in spans} & {(v, start) for v, start, _ in spans}) == 0
+        assert len(rows) <= len(apart[query])
+    assert everything != apart
+
+    trained = world.train("reel", tmp_path / "reel", *on, "--merge", "paper")
+    assert trained.code == 0, trained.err
+    assert config_of(tmp_path / "reel")["extra"]["merge"] == "paper"
+    for name, words in (("own", ()), ("said", ("--merge", "paper")), ("other", ("--merge", "apart"))):
+        assert world.answer(tmp_path / "reel", tmp_path / f"{name}.json", *on, *words).code == 0
+    own, said, other = (moments_of(tmp_path / f"{name}.json") for name in ("own", "said", "other"))
+    assert own == said != other
+    with pytest.raises(InvalidValue, match="merged as in the paper"):
+        load_refiner(tmp_path / "reel", "a")
+    fails_with(world.train("xml", tmp_path / "xml", "--merge", "paper"), "merges no segments", "--merge")
+    fails_with(world.train("reel", tmp_path / "odd", *on, "--merge", "none"), "merge 'none'", "apart, paper")
+
+
 # ---- another system's run instead of a stage 1 -----------------------------------------------------------
 
 
@@ -530,6 +561,11 @@ def ranking(tmp_path: Path) -> Path:
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
     return path
+
+
+def test_moments_of_another_system_are_not_merged(world: World, tmp_path: Path, ranking: Path) -> None:
+    words = ("--candidates", ranking, "--merge", "paper")
+    fails_with(world.train("spr-relo", tmp_path / "model", *words), "are not merged", "--merge")
 
 
 @pytest.mark.parametrize("name", ["conquer", "spr-relo"])

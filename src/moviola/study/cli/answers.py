@@ -27,6 +27,7 @@ from moviola.study.cli import STUDIES
 from moviola.study.cli.train import (
     CandidatesOption,
     FeaturesOption,
+    MergeOption,
     Stage1Option,
     VideosOption,
     note_left_out,
@@ -43,7 +44,7 @@ commands = Typer()
 # Queries that are encoded together.
 _AT_ONCE = 32
 _SEARCH_OPTIONS = field_options(without=["videos"])
-_MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
+_MODEL_ONLY = ("features", "stage1", "candidates", "merge", "judgements", "task", "recipe", "suppress_above")
 
 
 def _model(help: str, **more: Any) -> Any:
@@ -64,6 +65,7 @@ def answer(
     features: FeaturesOption = None,
     stage1: Stage1Option = None,
     candidates: CandidatesOption = None,
+    merge: MergeOption = None,
     judgements: Annotated[
         Path | None, _model("File for the judgements of the searched videos (.json, .csv).")
     ] = None,
@@ -131,8 +133,8 @@ def answer(
             )
         found = answering.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
-            stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
-            device=device,
+            stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above,
+            recipe_name=recipe, device=device,
         )  # fmt: skip
         if found.other_stage1:
             note(f"{model}: {found.other_stage1}")

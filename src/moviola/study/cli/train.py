@@ -41,6 +41,13 @@ Stage1Option = Annotated[
 CandidatesOption = Annotated[
     Path | None, Option(help="Instead of --stage1: a run of another system for these queries.")
 ]
+MergeOption = Annotated[
+    str | None,
+    Option(
+        help="Which segments of --stage1 merge. apart: in small libraries the best apart from the others, as "
+        "search does. paper: all, as in SPR."
+    ),
+]
 _LIST = "JSON list of ids, video_corpus.json, or FILE:SPLIT, as splits.json:val; by default"
 VideosOption = Annotated[str | None, Option(help=f"Videos to search: {_LIST} all.")]
 
@@ -62,6 +69,7 @@ def train(
     val_candidates: Annotated[
         Path | None, Option(help="The same for the queries of val; by default --candidates has them.")
     ] = None,
+    merge: MergeOption = None,
     data_set: Annotated[
         str, Option(help="Data set of settings: tvr, charades, didemo, activitynet.")
     ] = "tvr",
@@ -110,8 +118,8 @@ def train(
     experiment = Experiment.prepare(
         name, open_features(features or library), train=train_pairs, val=val_pairs, top=top,
         train_videos=video_ids(train_videos), val_videos=video_ids(val_videos), stage1=stage1,
-        candidates=candidates, val_candidates=val_candidates, data_set=data_set, settings=_tables(config),
-        overrides=[*own, *(set_ or ())],
+        candidates=candidates, val_candidates=val_candidates, merge=merge or "apart", data_set=data_set,
+        settings=_tables(config), overrides=[*own, *(set_ or ())],
     )  # fmt: skip
     val = experiment.val
     learnable = "videos of --train-videos" if train_videos else "videos with features"

@@ -15,6 +15,7 @@ from moviola.devices import available_device
 from moviola.errors import InvalidValue
 from moviola.features import FeatureSource, SourceFacts
 from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.proposals import APART
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.retrieval.saved.description import read_description
 from moviola.retrieval.trained_models import other_stage1, proposal_weight_of
@@ -68,6 +69,7 @@ class AnsweringModel:
         stage1: Path | None = None,
         candidates: Path | None = None,
         segments: int = SEGMENTS,
+        merge: str | None = None,
         suppress_above: float = SAME_MOMENT,
         as_search: bool = False,
         recipe_name: str | None = None,
@@ -84,9 +86,11 @@ class AnsweringModel:
                 f"{folder}: a model of architecture {about.architecture!r}; the recipe asks for "
                 f"{how.architecture!r}; give the recipe that it was trained with"
             )
+        merge = merge or (APART if candidates else str(about.extra.get("merge", APART)))
         built_on = open_first_stage(
-            name, how, source, stage1=stage1, candidates=candidates, segments=segments, device=device
-        )
+            name, how, source, stage1=stage1, candidates=candidates, segments=segments, merge=merge,
+            device=device,
+        )  # fmt: skip
         require_same_sizes(folder, about, how, source)
         weight = proposal_weight_of(about.extra, folder)
         if weight and candidates is not None and as_search:
@@ -103,6 +107,7 @@ class AnsweringModel:
             proposal_weight=weight if candidates is None else 0.0,
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
+            merge=merge,
         )
         said = other_stage1(about.extra, built_on.mark) if built_on and stage1 else ""
         return cls(how, from_pretrained(folder, device), settings, built_on, said)
@@ -180,6 +185,7 @@ def answer(
     stage1: Path | None = None,
     candidates: Path | None = None,
     segments: int | None = None,
+    merge: str | None = None,
     suppress_above: float = SAME_MOMENT,
     as_search: bool = False,
     recipe_name: str | None = None,
@@ -195,6 +201,8 @@ def answer(
         videos: ids of those to search; None: all with features.
         stage1, candidates: source of a refiner's or ``conquer``'s proposals, as in ``prepare``, too.
         segments: number of segments that a stage 1 retrieves per query, >= 1; by default 200, in one video 5.
+        merge: which of these segments merge, a name in :data:`moviola.retrieval.proposals.MERGES`; by default
+            as in the model's training.
         suppress_above: IoU, in [0, 1], above which the worse of two refined moments of a video is dropped, as
             is one that contains the other; 1 keeps all, as the release of SPR does.
         as_search: give the scores of `moviola search`, in [0, 1], not the model's own matching scores. Those
@@ -221,7 +229,8 @@ def answer(
     ready = AnsweringModel.open(
         model, source.facts, stage1=stage1, candidates=candidates,
         segments=(SEGMENTS_IN_VIDEO if task == "svmr" else SEGMENTS) if segments is None else segments,
-        suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name, device=device,
+        merge=merge, suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name,
+        device=device,
     )  # fmt: skip
     split = Split.read(source, queries, videos)
     return Answer(

@@ -14,6 +14,7 @@ from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.retrieval import SEGMENTS
+from moviola.retrieval.proposals import APART
 from moviola.retrieval.refiners import CONTEXT
 from moviola.retrieval.saved.description import require_new
 from moviola.study.measures import Run
@@ -23,6 +24,7 @@ from moviola.study.training.data import Split
 from moviola.study.training.data_sets import settings_of_data_set
 from moviola.study.training.first_stage import (
     FirstStage,
+    TrainedFirstStage,
     UnusableCandidates,
     open_first_stage,
     require_one_text,
@@ -100,6 +102,7 @@ class Experiment:
         candidates: Path | None = None,
         val_candidates: Path | None = None,
         segments: int = SEGMENTS,
+        merge: str = APART,
         data_set: str = "tvr",
         settings: Mapping[str, Any] | None = None,
         overrides: Sequence[str] = (),
@@ -119,6 +122,8 @@ class Experiment:
                 ``train`` and of ``val``; by default the first answers both, so that an id has to mean the
                 same query.
             segments: number of segments that a stage 1 retrieves per query, >= 1.
+            merge: which of these segments merge to the proposals that a refiner learns from, a name in
+                :data:`moviola.retrieval.proposals.MERGES`.
             data_set: a name in :data:`moviola.study.training.data_sets.DATA_SETS`, for its paper's settings.
             settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the
                 paper.
@@ -140,7 +145,7 @@ class Experiment:
 
         def first_stage(found: Path | None) -> FirstStage | None:
             return open_first_stage(
-                name, how, source.facts, stage1=stage1, candidates=found, segments=segments,
+                name, how, source.facts, stage1=stage1, candidates=found, segments=segments, merge=merge,
                 device=next(iter(chosen.loops.values())).device,
             )  # fmt: skip
 
@@ -222,6 +227,7 @@ class Experiment:
             about["candidates"] = self.candidates
         elif before is not None:
             about["stage1_revision"] = before.mark
+        about |= self._merge()
         card = model_card(self.name, asdict(cast("Any", trained.model).config), about)
         save_pretrained(trained.model, out, card=card, extra=about)
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
@@ -250,7 +256,13 @@ class Experiment:
             "features": asdict(self.source),
             "contents of the pair files": list(self.pair_files),
             "stage 1 or candidates": [before and before.mark for before in self.built_on],
-        }
+        } | self._merge()
+
+    def _merge(self) -> dict[str, str]:
+        """The rule by which segments merge, where it is not the usual one."""
+        before, _ = self.built_on
+        merge = before.merge if isinstance(before, TrainedFirstStage) else APART
+        return {} if merge == APART else {"merge": merge}
 
 
 def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:

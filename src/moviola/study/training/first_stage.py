@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import FeatureSource, Integers, SourceFacts
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
+from moviola.retrieval.proposals import APART, MERGES
 from moviola.retrieval.saved.description import read_description, revision_of
 from moviola.retrieval.stage1 import TrainedVectors, VideoScores, video_scores
 from moviola.study.measures import Run, read_run
 from moviola.study.measures.joined import places_of
+from moviola.study.models.checks import require_known
 from moviola.study.models.running import TorchRunner
 from moviola.study.models.spr import SegmentRetriever
 from moviola.study.training.compatibility import require_same_encoder, sampling_of
@@ -64,11 +66,15 @@ class FirstStage(ABC):
 
 @dataclass(frozen=True)
 class TrainedFirstStage(FirstStage):
-    """A trained stage 1, which retrieves a number of segments of T clips each per query."""
+    """A trained stage 1, which retrieves a number of segments of T clips each per query.
+
+    ``merge`` says which of them merge, a name in :data:`moviola.retrieval.proposals.MERGES`.
+    """
 
     stage1: TrainedVectors
     segment_clips: int
     segments: int = SEGMENTS
+    merge: str = APART
 
     @property
     def mark(self) -> str:
@@ -84,7 +90,9 @@ class TrainedFirstStage(FirstStage):
     def proposals(self, split: Split) -> Proposals:
         """Those of the first two stages (SPR, sections 3.1.3 and 3.2)."""
         index = segment_index(self.stage1, split.features, self.segment_clips)
-        retrieval = Retrieval(split.features, index, self.stage1, None, self.segment_clips, self.segments)
+        retrieval = Retrieval(
+            split.features, index, self.stage1, None, self.segment_clips, self.segments, merge=self.merge
+        )
         return retrieval.proposals(split.queries)
 
     def first_stage(self, split: Split) -> VideoScores:
@@ -213,6 +221,7 @@ def open_first_stage(
     stage1: Path | None = None,
     candidates: Path | None = None,
     segments: int = SEGMENTS,
+    merge: str = APART,
     device: str = "cpu",
 ) -> FirstStage | None:
     """The source that a recipe needs, if any: a trained stage 1, or another system's run.
@@ -222,13 +231,19 @@ def open_first_stage(
         facts: properties of its features.
         stage1: folder of a trained stage 1, which retrieves ``segments`` per query on ``device``.
         candidates: file of a run.
+        merge: which of these segments merge, a name in :data:`moviola.retrieval.proposals.MERGES`.
 
     Raises:
-        InvalidValue: both are given, or none though one is needed, or one though none is; or ``segments`` is
-            below 1.
+        InvalidValue: both are given, or none though one is needed, or one though none is; ``segments`` is
+            below 1; ``merge`` is unknown, or says something of a model that merges nothing.
         EncoderMismatch: the stage 1 was trained on other features.
     """
     require_positive(segments=segments)
+    require_known("merge", merge, MERGES)
+    if merge != APART and not recipe.merges:
+        raise InvalidValue(f"{name}: searches whole videos and merges no segments; leave --merge out")
+    if merge != APART and candidates is not None:
+        raise InvalidValue(f"{candidates}: its moments are not merged; leave --merge out, or give --stage1")
     given = (stage1 is not None) + (candidates is not None)
     if given and not recipe.needs:
         raise InvalidValue(
@@ -244,7 +259,7 @@ def open_first_stage(
         )
     if candidates is not None:
         return Candidates.read(candidates)
-    return None if stage1 is None else _open_stage1(stage1, facts, segments, device)
+    return None if stage1 is None else replace(_open_stage1(stage1, facts, segments, device), merge=merge)
 
 
 def _open_stage1(folder: Path, facts: SourceFacts, segments: int, device: str) -> TrainedFirstStage:

@@ -18,6 +18,7 @@ from torch import nn
 
 from moviola.errors import InvalidValue
 from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.proposals import APART
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.study.models.pretrained import build
 from moviola.study.training.corpus import whole_videos
@@ -52,6 +53,7 @@ class AnswerSettings:
         proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
         calibration: of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
+        merge: which hits of a stage 1 merge, a name in :data:`moviola.retrieval.proposals.MERGES`.
     """
 
     segment_clips: int = SEGMENT_CLIPS
@@ -61,6 +63,7 @@ class AnswerSettings:
     proposal_weight: float = 0.0
     calibration: Calibration | None = None
     scored: bool = False
+    merge: str = APART
 
 
 class Recipe(ABC):
@@ -70,12 +73,14 @@ class Recipe(ABC):
         architecture: its name in :data:`moviola.study.models.pretrained.ARCHITECTURES`.
         needs: names of the optional parts of a :class:`Split` that it reads.
         refines: whether it refines proposals, so that its scores can be calibrated.
+        merges: whether it answers with hits that are merged to proposals, or refines these.
         optional_streams: sizes of streams that may be set to 0, for a model that works without them.
     """
 
     architecture: str
     needs: frozenset[str] = frozenset()
     refines: bool = False
+    merges: bool = False
     optional_streams: frozenset[str] = frozenset({"subtitle_size"})
 
     @property

@@ -20,13 +20,16 @@ __all__ = ["RefinerRecipe", "SegmentRecipe"]
 class SegmentRecipe(Recipe):
     """A stage 1 answers with its best segments, merged where they touch."""
 
+    merges = True
+
     def measured(self, phase: str) -> tuple[str, ...]:
         return NAMES
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         stage1 = stage1_of(self.architecture, TorchRunner(model), "answering")
         index = segment_index(stage1, split.features, how.segment_clips)
-        retrieval = Retrieval(split.features, index, stage1, None, how.segment_clips, how.segments)
+        length = how.segment_clips
+        retrieval = Retrieval(split.features, index, stage1, None, length, how.segments, merge=how.merge)
         return retrieval.moments(split.queries, scored=how.scored)
 
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
@@ -45,6 +48,7 @@ class RefinerRecipe(Recipe):
 
     needs = frozenset({"proposals"})
     refines = True
+    merges = True
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """Proposals refined, suppressed and re-ranked."""
