@@ -16,7 +16,7 @@ _SIGN, _WHOLE = r"(?<![\w.,@/])[+−-]?", r"(?:\d{1,3}(?:,\d{3})+|\d+)"
 TABLE = re.compile(rf"{_SIGN}(?:{_WHOLE}(?:\.\d+)?|\.\d+)(?: ?%)?(?![\w.]*\w)")
 """Every number of a cell."""
 PROSE = re.compile(rf"{_SIGN}(?:\d*\.\d\d+(?: ?%)?|{_WHOLE}(?:\.\d)? ?%|{_WHOLE}\.\d(?= times))(?!\d)")
-"""What is a result in a sentence: two decimals or more, a percentage, a multiple; not ``IoU ≥ .5``."""
+"""Results in a sentence: two decimals or more, a percentage, a multiple; not ``IoU ≥ .5``."""
 
 
 @dataclass(frozen=True)

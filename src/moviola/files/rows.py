@@ -40,7 +40,7 @@ __all__ = [
 
 _GAP = re.compile(r"[\s,:]*")
 _GZIP = b"\x1f\x8b"
-# Pipes that a shell has opened, as of `<(command)`.
+# Pipes that a shell has opened for `<(command)`.
 _OF_SHELL = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/(?:self|\d+)/fd/\d+")
 _SHOWN_HEADER = 200
 """Letters of a header that an error shows."""

@@ -67,8 +67,7 @@ def _boxes(file: BinaryIO, start: int, end: int) -> Iterator[tuple[bytes, int, i
 
 
 def _box_of_places(file: BinaryIO) -> tuple[int, int] | None:
-    file.seek(0, 2)
-    for kind, start, end in _boxes(file, 0, file.tell()):
+    for kind, start, end in _boxes(file, 0, file.seek(0, 2)):
         if kind == b"moov":
             return next(((a, e) for inner, a, e in _boxes(file, start, end) if inner == b"gps "), None)
     return None

@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
 def test_a_pipe_of_the_shell_is_read(folder: str) -> None:
-    """As of ``<(command)`` in bash and in zsh."""
+    """The forms of ``<(command)`` in bash and in zsh."""
     end, begin = os.pipe()
     with os.fdopen(end), os.fdopen(begin, "wb") as file:
         file.write(b"a red door\n")
