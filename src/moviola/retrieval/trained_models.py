@@ -109,8 +109,9 @@ def described_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
     if (merge := extra.get("merge", APART)) != APART:
         raise InvalidValue(
-            f"{folder}: learned from proposals merged as in the {merge}, and search merges them otherwise in "
-            "small libraries; for search train one without --merge (`moviola answer --model` takes this one)"
+            f"{folder}: learned from proposals merged as in the {merge}, and search merges those of small "
+            "libraries in another way; for search train one without --merge "
+            "(`moviola answer --model` takes this one)"
         )
     context = _described_number(extra, folder, "settings.sampling.context", CONTEXT)
     options = {"context": context, "calibration": Calibration.of(extra, folder)}
