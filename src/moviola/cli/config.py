@@ -4,7 +4,8 @@ The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names anoth
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
 ``device`` and ``sentence_encoder`` count for commands without such an option, too, such as searches and the
-building of data sets. The table ``watch`` has what tunes ``moviola watch``, and has no options.
+building of data sets, and those of :data:`READING` for what a server brings in. The tables ``index`` and
+``watch`` tune these commands, and have no options.
 """
 
 from __future__ import annotations
@@ -14,20 +15,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from click import BOOL, BadParameter
+
 from moviola.devices import require_device_name
 from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import read_toml
 
 KEYS: dict[str, type] = {
     "library": str, "encoder": str, "sentence_encoder": str, "ocr": bool, "ocr_reader": str,
-    "ocr_language": str, "speech": str, "speech_language": str, "device": str, "log": str,
+    "ocr_language": str, "speech": str, "speech_language": str, "sounds": str, "device": str, "log": str,
 }  # fmt: skip
 """Types of the values by key."""
 
-WATCH: dict[str, type] = {"poll": float, "force_polling": bool, "settle": float}
-"""Those of the table ``watch``, fields of :class:`moviola.library.ingest.watching.WatchOptions`."""
+READING = ("ocr", "ocr_reader", "ocr_language", "speech", "speech_language", "sounds")
+"""Keys that are arguments of :meth:`moviola.library.Indexer.index`."""
 
-_RIGHT = {bool: "true or false", float: "a number", str: "a text in quotes"}
+TABLES: dict[str, dict[str, type]] = {
+    "index": {"precision": str, "stills": bool, "every_frame": bool},
+    "watch": {"hours": str, "cores": int, "poll": float, "force_polling": bool, "settle": float},
+}
+"""Types of the values of each table, by key."""
+
+_RIGHT = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
 
 
 def config_path() -> Path | None:
@@ -45,11 +54,11 @@ def read_config() -> dict[str, Any]:
     if path is None or not ("MOVIOLA_CONFIG" in os.environ or path.is_file()):
         return {}
     values = read_toml(path)
-    watch = values.pop("watch", {})
-    if not isinstance(watch, dict):
-        raise DataError(f"{path}: watch = {watch!r:.100}: write a table, [watch], with {', '.join(WATCH)}")
+    tables = {name: values.pop(name) for name in TABLES if name in values}
+    for name, table in tables.items():
+        _require_table(path, name, table)
     for key, value in values.items():
-        _require_type(path, key, value, KEYS, "; the table watch")
+        _require_type(path, key, value, KEYS, f"; the tables {', '.join(TABLES)}")
         if value == "":
             raise DataError(f"{path}: {key} = '': empty; write a value, or delete the line")
         if isinstance(value, str) and not value.isprintable():
@@ -66,11 +75,18 @@ def read_config() -> dict[str, Any]:
         if not place.is_absolute():
             raise DataError(f"{path}: {key} = {values[key]!r}: write a full path, or one that begins with ~")
         values[key] = str(place)
-    for key, value in watch.items():
-        _require_type(path, f"watch.{key}", value, {f"watch.{key}": kind for key, kind in WATCH.items()})
-        if WATCH[key] is float and not value > 0:
-            raise DataError(f"{path}: watch.{key} = {value!r}: write seconds above 0")
-    return values | ({"watch": watch} if watch else {})
+    return values | tables
+
+
+def _require_table(path: Path, name: str, table: object) -> None:
+    kinds = {f"{name}.{key}": kind for key, kind in TABLES[name].items()}
+    if not isinstance(table, dict):
+        keys = ", ".join(TABLES[name])
+        raise DataError(f"{path}: {name} = {table!r:.100}: write a table, [{name}], with {keys}")
+    for key, value in table.items():
+        _require_type(path, f"{name}.{key}", value, kinds)
+        if kinds[f"{name}.{key}"] in (int, float) and not value > 0:
+            raise DataError(f"{path}: {name}.{key} = {value!r}: write a number above 0")
 
 
 def _require_type(path: Path, key: str, value: object, kinds: Mapping[str, type], more: str = "") -> None:
@@ -88,6 +104,23 @@ def usual_device() -> str:
 def usual_sentence_encoder() -> str:
     """The sentence encoder of commands without an option for it; by default MiniLM."""
     return _usual("sentence_encoder", "minilm")
+
+
+def usual_reading() -> dict[str, Any]:
+    """How a server reads the videos that it brings in: values of :data:`READING`, of those that are given."""
+    config = read_config()
+    found = {key: os.environ.get(_variable(key)) or config.get(key) for key in READING}
+    if isinstance(ocr := found["ocr"], str):
+        try:
+            found["ocr"] = BOOL.convert(ocr, None, None)
+        except BadParameter as error:
+            raise InvalidValue(f"{_variable('ocr')}: {error.message} Give true or false.") from error
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def table_of(name: str) -> dict[str, Any]:
+    """The values of one of :data:`TABLES`."""
+    return dict(read_config().get(name, {}))
 
 
 def _usual(key: str, default: str) -> str:

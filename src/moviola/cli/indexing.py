@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer import Argument, Context, Option, confirm
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, some
-from moviola.cli.config import read_config, usual_device
+from moviola.cli.config import table_of, usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     DeviceOption,
@@ -100,16 +100,7 @@ def index_(
             show_default=False,
         ),
     ] = None,
-    every_frame: Annotated[bool, Option("--every-frame", help="Encode repeated frames, too.")] = False,
-    stills: Annotated[
-        bool,
-        Option(
-            "--stills/--no-stills",
-            help="Keep a still of each segment (1.4 kB), for when a drive is away.",
-        ),
-    ] = True,
     device: DeviceOption = "auto",
-    precision: Annotated[str, Option(help="Precision: fp32, fp16, bf16 or auto.")] = "auto",
     json: JsonOption = False,
 ) -> None:
     """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
@@ -128,7 +119,7 @@ def index_(
     from moviola.library.ingest.sounds import chosen_sound_reader
     from moviola.search import Library
 
-    reading = as_reading(reading)
+    reading, tuned = as_reading(reading), table_of("index")
     if not is_library(library):
         _require_there(sources)
         # Nor may the name of a reader that is not there.
@@ -139,7 +130,8 @@ def index_(
     with Library(
         library, encoder=encoder_for(context, library, encoder),
         sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
-        segment_seconds=segment_seconds, frame_rate=frame_rate, device=device, precision=precision,
+        segment_seconds=segment_seconds, frame_rate=frame_rate, device=device,
+        precision=tuned.pop("precision", "auto"),
     ) as lib:  # fmt: skip
         with progress_bar(
             BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
@@ -148,8 +140,8 @@ def index_(
             report = lib.index(
                 *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
-                default_excludes=default_excludes, speech_track=speech_track, every_frame=every_frame,
-                stills=stills, workers=workers, progress=_shown_on(bar), **reading, **files,
+                default_excludes=default_excludes, speech_track=speech_track, workers=workers,
+                progress=_shown_on(bar), **reading, **files, **tuned,
             )  # fmt: skip
         count = len(lib)
     _print_report(report, library, count, json)
@@ -169,8 +161,6 @@ def watch(
     encoder: EncoderOption = None,
     reading: dict[str, Any],
     files: dict[str, Any],
-    hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
-    cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
     alerts: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
@@ -181,10 +171,10 @@ def watch(
 
     Example: `moviola watch ~/Videos /media/camera --library films`
 
-    At night, on four cores: `moviola watch /films --hours 22:00-06:00 --cores 4`
-
     With a message for new findings of a saved search:
-    `moviola watch ~/Videos --alert "red doors" --alert-command "notify-send found"`
+    `moviola watch ~/Videos --alert "red doors" --alert-to "notify-send found"`
+
+    Only at night, and on some of the cores: `hours` and `cores` in the table `watch` of `config.toml`.
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
@@ -192,7 +182,8 @@ def watch(
     from moviola.threads import limit_threads
 
     reading = as_reading(reading)
-    tuned = read_config().get("watch", {})
+    tuned = table_of("watch")
+    hours, cores = tuned.pop("hours", None), tuned.pop("cores", None)
     options = WatchOptions(hours=Hours.parse(hours) if hours else None, **tuned)
     if not is_library(library):
         _require_there(folders)

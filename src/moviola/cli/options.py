@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -86,6 +87,7 @@ def reading_options(
     sounds: Annotated[
         str | None,
         Option(
+            envvar="MOVIOLA_SOUNDS",
             help="Reader of sounds: yamnet, or a folder with its files; by default yamnet, if installed.",
             show_default=False,
         ),
@@ -143,24 +145,29 @@ def alert_options(
     alert: Annotated[
         list[str] | None, Option(help="Saved search that reports new findings; repeatable; all by default.")
     ] = None,
-    alert_command: Annotated[
-        str,
-        Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON."),
-    ] = "",
-    webhook: Annotated[
-        str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
-    ] = "",
+    alert_to: Annotated[
+        list[str] | None,
+        Option(
+            metavar="URL|COMMAND",
+            help="Address to which each new finding is posted as JSON, or a command that gets it on its "
+            "standard input; one of each at most.",
+        ),
+    ] = None,
 ) -> Any:
     """Their :class:`moviola.search.alerts.AlertOptions`; words of the command are separated as in a shell."""
     from moviola.search.alerts import AlertOptions
 
-    if alert and not (alert_command or webhook):
-        raise BadParameter("--alert: say where findings go, with --alert-command or --webhook")
+    webhooks = [one for one in alert_to or () if re.match("https?://", one)]
+    commands = [one for one in alert_to or () if one not in webhooks]
+    if alert and not alert_to:
+        raise BadParameter("--alert: say where findings go, with --alert-to")
+    if alert_to and max(len(webhooks), len(commands)) > 1:
+        raise BadParameter(f"--alert-to {alert_to[-1]!r}: give one address and one command at most")
     try:
-        words = tuple(shlex.split(alert_command))
+        words = tuple(shlex.split("".join(commands)))
     except ValueError as error:
-        raise BadParameter(f"--alert-command {alert_command!r}: {error}; close the quotes") from error
-    return AlertOptions(tuple(alert or ()), words, webhook)
+        raise BadParameter(f"--alert-to {commands[0]!r}: {error}; close the quotes") from error
+    return AlertOptions(tuple(alert or ()), words, "".join(webhooks))
 
 
 def reading(library: Path, device: str | None = None) -> Library:

@@ -11,20 +11,17 @@ from typing import Annotated, Any
 from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
-from moviola.cli.config import usual_device
+from moviola.cli.config import usual_device, usual_reading
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
     alert_options,
-    as_reading,
-    reading_options,
     with_options,
 )
 from moviola.plugins import server_additions
 
 
 @app.command()
-@with_options("reading", reading_options)
 @with_options("alerts", alert_options)
 @with_options("added", *(one.options for one in server_additions().values()))
 def serve(
@@ -55,7 +52,6 @@ def serve(
         list[Path] | None,
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
-    reading: dict[str, Any],
     alerts: dict[str, Any],
     added: dict[str, Any],
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser of this machine.")] = False,
@@ -73,9 +69,12 @@ def serve(
 
     With a watched folder: `moviola serve --watch ~/Videos`
 
+    Text, speech and sounds of videos that come in are read as `config.toml` or the environment says:
+    `MOVIOLA_SPEECH=none moviola serve --watch ~/Videos`
+
     For raters: `moviola serve --judge task.sqlite`, and open /judge
 
-    In an evaluation: `MOVIOLA_DRES_PASSWORD=… moviola serve --dres https://dres.example.org --dres-user team`
+    In an evaluation: `MOVIOLA_DRES_PASSWORD=… moviola serve --dres https://team@dres.example.org`
 
     Below a path of a proxy: `moviola serve --allow-host films.example.org --root-path /films`
 
@@ -86,12 +85,11 @@ def serve(
 
     reports = alert_options(**alerts)
     if reports and not watch:
-        raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
+        raise BadParameter("--alert-to reports what comes in by --watch; give that too")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()),
-        reading=as_reading(reading),
-        alerts=reports, device=usual_device(), additions=_wanted(added),
+        reading=usual_reading(), alerts=reports, device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -119,10 +119,17 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ('library = "/x\\u0000y"', "library = '/x\\x00y': letters that cannot be printed"),
         ('encoder = "\\u001b[2J"', "letters that cannot be printed"),
         ('library = "~nobody-at-all/x"', "write a full path"),
-        ("watch = true", "watch = True: write a table, [watch], with poll, force_polling, settle"),
-        ("[watch]\nhours = 1", "watch.hours: unknown key; there are watch.poll"),
+        (
+            "watch = true",
+            "watch = True: write a table, [watch], with hours, cores, poll, force_polling, settle",
+        ),
+        ("[watch]\nhour = 1", "watch.hour: unknown key; there are watch.hours, watch.cores, watch.poll"),
+        ("[watch]\ncores = 0", "watch.cores = 0: write a number above 0"),
+        ("[watch]\ncores = 1.5", "watch.cores = 1.5: write a whole number"),
+        ("[index]\nstills = 1", "index.stills = 1: write true or false"),
+        ("[train]\nstills = 1", "train: unknown key; there are library"),
         ("[watch]\nsettle = true", "watch.settle = True: write a number"),
-        ("[watch]\npoll = 0", "watch.poll = 0: write seconds above 0"),
+        ("[watch]\npoll = 0", "watch.poll = 0: write a number above 0"),
     ],
 )
 def test_a_wrong_file_is_named(moviola: Run, config: Path, content: str, message: str) -> None:
@@ -148,12 +155,17 @@ def test_watching_is_tuned_by_the_file(
     moviola: Run, config: Path, films: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What few need has no option, and counts by the file."""
-    config.write_text("[watch]\npoll = 3\nforce_polling = true\nsettle = 0.5\n")
+    config.write_text(
+        '[watch]\nhours = "22:00-06:00"\ncores = 2\npoll = 3\nforce_polling = true\nsettle = 0.5\n'
+    )
+    cores: list[int] = []
+    monkeypatch.setattr("moviola.threads.limit_threads", cores.append)
     given = []
     monkeypatch.setattr("os.nice", lambda step: step)
     monkeypatch.setattr("signal.signal", lambda *handler: None)
     monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.options))
-    assert moviola("watch", films, "-l", library, "--hours", "22:00-06:00").code == 0
+    assert moviola("watch", films, "-l", library).code == 0
+    assert cores == [2]
     assert given == [WatchOptions(poll=3, force_polling=True, settle=0.5, hours=Hours.parse("22:00-06:00"))]
 
 

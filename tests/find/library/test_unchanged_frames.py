@@ -195,13 +195,15 @@ def test_every_frame_is_encoded_where_asked_for(lecture: Path, tmp_path: Path, o
         assert cosines(features(library), features(every)).min() >= LEAST_COSINE
 
 
-def test_command_line(lecture: Path, tmp_path: Path) -> None:
+def test_command_line(lecture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, [*arguments])
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    for name, options in (("some", []), ("every", ["--every-frame"])):
+    monkeypatch.setenv("MOVIOLA_CONFIG", str(tmp_path / "config.toml"))
+    for name, every in (("some", False), ("every", True)):
+        (tmp_path / "config.toml").write_text(f"[index]\nevery_frame = {str(every).lower()}\n")
         folder = str(tmp_path / name)
         output = run(
             "index",
@@ -212,11 +214,10 @@ def test_command_line(lecture: Path, tmp_path: Path) -> None:
             "demo",
             "--sentence-encoder",
             "none",
-            *options,
         )
         shown = json.loads(run("show", "lecture", "--library", folder, "--json"))
         known = json.loads(run("library", "info", "--library", folder, "--json"))
         assert (shown["frames"], known["frames"]) == (24, 24)
         assert (shown["repeats"] > 0, known["repeats"] > 0, "repeat an earlier one" in output) == (
-            (not options,) * 3
+            (not every,) * 3
         )

@@ -21,8 +21,10 @@ Opener = Callable[..., Page]
 def evaluation(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[DresServer, Served]]:
     """A stand-in for an evaluation server, and a server with an account on it."""
     monkeypatch.setenv("MOVIOLA_DRES_PASSWORD", "secret")
-    with DresServer() as dres, Served(made, options=("--dres", dres.url, "--dres-user", "team")) as served:
-        yield dres, served
+    with DresServer() as dres:
+        account = dres.url.replace("://", "://team@")
+        with Served(made, options=("--dres", account)) as served:
+            yield dres, served
 
 
 def test_a_key_submits_the_picture_and_shows_the_verdict(

@@ -324,7 +324,7 @@ def test_watching_ends_by_a_signal_while_a_receiver_does_not_answer(
     with raw(dripping) as address:
         Alerts(library, AlertOptions(webhook=address)).check()
         film(films / "new.mp4", "Another umbrella was found.", 2)
-        words = ["watch", str(films), "-l", str(library.folder), "--webhook", address]
+        words = ["watch", str(films), "-l", str(library.folder), "--alert-to", address]
         with subprocess.Popen([sys.executable, "-m", "moviola", *words], stdout=subprocess.PIPE) as watching:
             assert watching.stdout is not None
             watching.stdout.readline()  # it has brought the film in

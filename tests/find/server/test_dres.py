@@ -63,7 +63,7 @@ def test_verdicts(evaluation: DresServer, account: Dres, status: int, said: Any,
     ("status", "said", "message"),
     [
         (412, {"description": "Submission limit reached"}, "Submission limit reached .*wait for the next"),
-        (404, {"description": "Evaluation not found"}, "check --dres-evaluation"),
+        (404, {"description": "Evaluation not found"}, "check the name after # in --dres"),
         (400, b"<html>", r"refused \(400\); ask the organisers"), (500, ["x"], "ask the organisers"),
         (200, b"<html>", "is it a DRES server"), (200, ["x"], "is it a DRES server"),
     ],
@@ -83,7 +83,7 @@ def test_the_evaluation_is_the_only_active_one_or_named(evaluation: DresServer) 
     with pytest.raises(DresError, match=r"'LSC' is not active for team .active: VBS 2026"):
         submit("LSC")
     evaluation.evaluations[1]["status"] = "ACTIVE"
-    with pytest.raises(DresError, match=r"VBS 2026, a rehearsal.*name one in --dres-evaluation"):
+    with pytest.raises(DresError, match=r"VBS 2026, a rehearsal.*name one at the end of --dres"):
         submit()
     assert (submit("a rehearsal"), submit("e-1")) == ("a rehearsal", "VBS 2026")
     evaluation.evaluations.clear()
@@ -154,7 +154,11 @@ def test_a_sign_in_that_gives_no_session_is_refused(
 
 def test_accounts_and_servers_that_are_none(evaluation: DresServer) -> None:
     for url, password, message in (
-        (evaluation.url, "wrong", "Invalid credentials.*check --dres-user and MOVIOLA_DRES_PASSWORD"),
+        (
+            evaluation.url,
+            "wrong",
+            "Invalid credentials.*check the account in --dres and MOVIOLA_DRES_PASSWORD",
+        ),
         ("http://127.0.0.1:1", "secret", "does not answer .*check --dres"),
     ):
         with pytest.raises(DresError, match=message):

@@ -2,3 +2,5 @@
 
 PASSWORD = "MOVIOLA_DRES_PASSWORD"
 """Environment variable of the account's password."""
+
+EXAMPLE = "https://team@dres.example.org"

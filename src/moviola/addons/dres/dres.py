@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Literal
 from urllib.parse import quote
 
-from moviola.addons.dres import PASSWORD
+from moviola.addons.dres import EXAMPLE, PASSWORD
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.search.limited import Answer, NotDone, ask
 
@@ -61,9 +61,11 @@ class Dres:
 
     def __init__(self, url: str, user: str, password: str, evaluation: str = "") -> None:
         if not url.startswith(("http://", "https://")):
-            raise InvalidValue(f"--dres {url}: give an address such as https://dres.example.org")
+            raise InvalidValue(f"--dres {url}: give an address such as {EXAMPLE}")
         if not user or not password:
-            raise InvalidValue(f"--dres {url}: name the account in --dres-user, its password in {PASSWORD}")
+            raise InvalidValue(
+                f"--dres {url}: name the account, as in {EXAMPLE}, and its password in {PASSWORD}"
+            )
         self.url, self._user, self._password, self._wanted = url.rstrip("/"), user, password, evaluation
         self._session = ""
         self._lock = Lock()
@@ -106,7 +108,8 @@ class Dres:
         names = ", ".join(name for name, _ in active) or "none"
         if wanted:
             raise DresError(
-                f"{self.url}: several evaluations are active ({names}); name one in --dres-evaluation"
+                f"{self.url}: several evaluations are active ({names}); name one at the end of --dres, as in "
+                f"{EXAMPLE}#NAME"
             )
         which = f"{self._wanted!r} is not active" if self._wanted else "no evaluation is active"
         raise DresError(f"{self.url}: {which} for {self._user} (active: {names}); wait until it begins")
@@ -123,7 +126,7 @@ class Dres:
             return _content(answer, kind)
         reasons = {
             401: "the session is refused; sign out elsewhere, or ask the organisers about the account",
-            404: "no such evaluation, or none of this account; check --dres-evaluation",
+            404: "no such evaluation, or none of this account; check the name after # in --dres",
             412: "the rules of the task refuse it; wait for the next task, or submit another moment",
         }
         remedy = reasons.get(answer.status, "ask the organisers of the evaluation")
@@ -135,7 +138,7 @@ class Dres:
         if answer.status != 200:
             raise DresError(
                 f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status}); check "
-                f"--dres-user and {PASSWORD}"
+                f"the account in --dres and {PASSWORD}"
             )
         self._session = str(_content(answer, dict).get("sessionId") or "")
         if not _SESSION.fullmatch(self._session):

@@ -38,7 +38,7 @@ async def submit(request: Submission, service: ServiceOf) -> SubmissionOutcome:
     """
     dres: Dres | None = service.additions.get("dres")
     if dres is None:
-        raise NotFound("no evaluation server; start with --dres URL --dres-user NAME")
+        raise NotFound("no evaluation server; start with --dres https://USER@HOST")
     catalogue = service.library.catalogue
     video = there(catalogue.video(request.video_id), catalogue)
     end = request.start if request.end is None else request.end
