@@ -167,7 +167,7 @@ def _several(what: str, names: Sequence[str], inner: str | None) -> DataError:
     """The error where one of several arrays has to be named, or none has that name."""
     listed = ", ".join(sorted(names)[:_SHOWN]) or "nothing"
     lacks = "" if inner is None else f" without {inner!r}"
-    return DataError(f"{what}{lacks}, which holds {listed}; name one with --inner (inner=)")
+    return DataError(f"{what}{lacks}, which holds {listed}; name one, as FILE:NAME (inner=)")
 
 
 class _Files(_Arrays):

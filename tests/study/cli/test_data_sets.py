@@ -141,7 +141,7 @@ def test_from_annotations_to_recall(
         answered = run("answer", pairs, "--model", tmp_path / "xml", "--features", features,
                        "--task", task, "--out", out)  # fmt: skip
         assert answered["queries"] == len(found)
-        figures = run("evaluate", out, truth, "--tvr", "--task", task)[task.upper()]
+        figures = run("evaluate", out, truth, "--tvr", task)[task.upper()]
         overlaps = [None] if task == "vr" else [0.5, 0.7]
         for overlap in overlaps:
             for top in (1, 5, 10, 100):
@@ -149,7 +149,7 @@ def test_from_annotations_to_recall(
                 assert figures[name] == pytest.approx(recall(out, found, top, overlap), abs=0.011)
     videos = read_run(tmp_path / "vr.jsonl").rows()
     assert all(len({m["video_id"] for m in rows}) == VIDEOS for rows in videos.values())
-    assert run("evaluate", tmp_path / "vr.jsonl", truth, "--tvr", "--task", "vr")["VR"]["r100"] == 100
+    assert run("evaluate", tmp_path / "vr.jsonl", truth, "--tvr", "vr")["VR"]["r100"] == 100
 
 
 def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Callable[..., Any]) -> None:
@@ -157,17 +157,17 @@ def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Ca
     truth.write_text('{"desc_id": 1, "vid_name": "a", "ts": [0, 4]}\n')
     submission = {"video2idx": {"a": 0}, "SVMR": [{"desc_id": 1, "predictions": [[0, 0, 4, 1.0]]}]}
     (tmp_path / "run.json").write_text(json.dumps(submission))
-    found = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--json")
+    found = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "VCMR", "--json")
     assert json.loads(found.out) == tvr_recall(submission, read_tvr_truth(truth))
     assert found.err == ""
     submission["SVMR"][0]["desc_id"] = 2
     (tmp_path / "run.json").write_text(json.dumps(submission))
-    other = moviola("evaluate", tmp_path / "run.json", truth, "--tvr")
+    other = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "SVMR")
     assert "1 query judged, but missing from the run: 1" in other.err
     assert "1 query in the run, but not judged (they do not count): 2" in other.err
-    given = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--run-format", "trec")
+    given = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "VR", "--run-format", "trec")
     assert given.code == 2 and "--run-format: not with --tvr" in given.err
-    wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--task", "vqa")
+    wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "vqa")
     assert wrong.code == 1
     assert "choose VCMR, SVMR, VR" in wrong.err
 
@@ -199,7 +199,7 @@ def test_tvrs_rules_hold_for_sets_without_types_and_moments_of_no_length(
     annotation = {"vid_name": "a", "ts": [0, 4], "type": ""}
     truth.write_text("".join(json.dumps({"desc_id": n, **annotation}) + "\n" for n in (1, 2)))
     answers.write_text("query_id,video_id,start,end,score\n1,a,0,4,1\n2,a,0,0,1\n")
-    found = moviola("evaluate", answers, truth, "--tvr", "--json")
+    found = moviola("evaluate", answers, truth, "--tvr", "VCMR", "--json")
     assert found.code == 0, found.err
     recall = json.loads(found.out)
     assert list(recall) == ["VCMR"]

@@ -103,7 +103,6 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
         ("consensus", "FILE"),
         ("convert", "FILE"),
         ("imprecise", "FILE"),
-        ("imprecise", "other", "--review", "FILE"),
         ("candidates", "other", "--queries", "FILE"),
         ("pseudo", "other", "--held-out", "FILE"),
         ("tasks", "FILE"),
@@ -122,12 +121,13 @@ def test_inputs_are_not_written_over(
 
 
 def test_the_source_of_rewrites_and_of_a_split_stays(tmp_path: Path, moviola: Callable[..., Any]) -> None:
-    file = tmp_path / "val_queries.json"
-    file.write_text("[]")
-    for words in (("split", file, "--out", tmp_path), ("imprecise", file, "--out", "o", "--review", file)):
-        outcome = moviola("dataset", *words)
+    """Neither they nor the file of failures, which has a name of its own, write over what is read."""
+    for command, name, out in (("split", "val_queries.json", "."), ("imprecise", "a.review.csv", "a")):
+        file = tmp_path / name
+        file.write_text("[]")
+        outcome = moviola("dataset", command, file, "--out", tmp_path / out)
         assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
-    assert file.read_text() == "[]"
+        assert file.read_text() == "[]"
 
 
 def test_second_ratings_by_one_worker_are_named(tmp_path: Path, moviola: Callable[..., Any]) -> None:

@@ -24,6 +24,7 @@ from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
 from moviola.retrieval import load_refiner
 from moviola.study.datasets.readers import read_videos
+from moviola.study.training.answering import answer
 from moviola.study.training.recipes import RECIPES, recipe
 from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 
@@ -189,7 +190,7 @@ def test_queries_may_have_keys_of_another_form(world: World, tmp_path: Path, key
         rows = [{"desc_id": int(name), "desc": text} for name, text in zip(names, texts, strict=True)]
         annotations.write_text("\n".join(map(json.dumps, rows)))
     made = world.gather(
-        tmp_path / "out", "--key", key, "--json", queries=tokens, query_vectors=None, annotations=annotations
+        tmp_path / "out", "--json", queries=tokens, query_vectors=None, annotations=annotations
     )
     assert json.loads(made.out)["queries"] == len(MANY_EVENTS)
     queries = KeyedShards(tmp_path / "out" / "queries")
@@ -200,9 +201,7 @@ def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
     visual = stored(world / "visual.h5")
     longer = {name: np.concatenate([rows, rows[-1:]]) * 5 for name, rows in visual.items()}
     words = ("--visual", h5(tmp_path / "more.h5", longer), "--raw", "--max-tokens", 3, "--slack", 1)
-    made = world.gather(
-        tmp_path / "out", *words, "--videos", f"{world / 'splits.json'}:val", "--revision", "b"
-    )
+    made = world.gather(tmp_path / "out", *words, "--videos", f"{world / 'splits.json'}:val", encoder="toy@b")
     assert made.code == 0, made.err
     folder = FeatureFolder.open(tmp_path / "out")
     facts, shards = folder.facts, KeyedShards(tmp_path / "out" / "visual")
@@ -255,7 +254,6 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(world.gather(out, queries=h5(tmp_path / "endless.h5", endless)), "a number is not finite")
     assert not out.exists()  # though the videos were written before, and the same command can be given again
     fails_with(world.gather(out, clip_seconds=1.5), "clips of 1.5 s", "'v00'")
-    fails_with(world.gather(out, "--key", "number"), "key 'number': unknown; choose query_id, desc_id, text")
     wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})
     fails_with(world.gather(out, query_vectors=wide), "wide.h5: 0: shape (1, 17); one row of 16 is expected")
     other = tmp_path / "other.json"
@@ -621,10 +619,10 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
     (tmp_path / "some.jsonl").write_text("\n".join(line for line in lines if '"query_id": "3"' not in line))
     result = world.train("conquer", tmp_path / "m", "--candidates", tmp_path / "some.jsonl")
     fails_with(result, "none for 1 of 10 queries among the 8 videos, the first is query '3'")
-    result = world.train(
-        "conquer", tmp_path / "m", "--candidates", ranking, "--val-candidates", tmp_path / "no"
-    )
-    fails_with(result, "no: no such file")
+    twice = ("--candidates", ranking, "--candidates", tmp_path / "no")
+    fails_with(world.train("conquer", tmp_path / "m", *twice), "no: no such file")
+    result = world.train("conquer", tmp_path / "m", *twice, "--candidates", ranking)
+    assert result.code == 2 and "one for train and one for val" in result.err
     both = ("--candidates", ranking, "--stage1", world / "stage1")
     fails_with(world.train("conquer", tmp_path / "m", *both), "give --stage1 or --candidates, not both")
     fails_with(world.train("xml", tmp_path / "m", "--candidates", ranking), "leave --candidates out")
@@ -753,7 +751,7 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
     """A model is refused on features of another encoder, size or clip length."""
     out, run = tmp_path / "features", tmp_path / "run.json"
     assert world.train("reel", tmp_path / "reel", *building_on(world, "reel")).code == 0
-    assert world.gather(out, "--revision", "2").code == 0
+    assert world.gather(out, encoder="toy@2").code == 0
     elsewhere = replace(world, folder=tmp_path)
     for name in ("train.json", "val.json", "splits.json"):
         (tmp_path / name).write_text((world / name).read_text())
@@ -786,8 +784,10 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
 def test_wrong_questions(world: World, tmp_path: Path) -> None:
     run = tmp_path / "run.json"
     fails_with(world.answer(tmp_path / "nowhere", run), "there is no such folder")
-    fails_with(world.answer(world / "stage1", run, "--recipe", "xml"), "architecture 'spr-stage1'")
-    fails_with(world.answer(world / "stage1", run, "--recipe", "clip"), "model 'clip': unknown")
+    features = FeatureFolder.open(world / "features")
+    for name, said in (("xml", "architecture 'spr-stage1'"), ("clip", "model 'clip': unknown")):
+        with pytest.raises(InvalidValue, match=said):
+            answer(world / "stage1", features, world / "val.json", recipe_name=name)
     fails_with(world.answer(world / "stage1", tmp_path / "run.pdf"), "run.pdf")
     fails_with(world.answer(world / "stage1", world / "val.json"), "val.json: is read by the command")
     fails_with(world.answer(world / "stage1", run, "--judgements", run), "run.json", "name two files")

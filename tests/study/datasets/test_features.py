@@ -115,7 +115,7 @@ def test_one_of_several_arrays_is_named(arrays: Arrays, tmp_path: Path) -> None:
     groups, kinds = as_groups(arrays, tmp_path), as_kinds(arrays, tmp_path)
     folder = as_npz_folder(arrays, tmp_path, pooled=np.ones((1, 4), np.float32))
     for inner, said in (
-        (None, r"g\.h5: v0: a group, which holds deep, features; name one with --inner"),
+        (None, r"g\.h5: v0: a group, which holds deep, features; name one, as FILE:NAME"),
         ("c3d", r"g\.h5: v0: a group without 'c3d', which holds deep, features; name one"),
         ("deep", r"g\.h5: v0: deep is a group, which holds deep/more; name one"),
     ):
@@ -133,7 +133,7 @@ def test_one_of_several_arrays_is_named(arrays: Arrays, tmp_path: Path) -> None:
         == open_features(groups, "deep/more").shape("v0")
         == (1, 4)
     )
-    args = ["features", "convert", str(groups), "--inner", "features", "--out", str(tmp_path / "out")]
+    args = ["features", "convert", f"{groups}:features", "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(app, args).exit_code == 0
     np.testing.assert_array_equal(open_features(tmp_path / "out").read("v1"), arrays["v1"].astype(np.float16))
 

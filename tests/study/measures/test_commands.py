@@ -112,12 +112,6 @@ def test_a_mean_over_no_query_is_no_number(tmp_path: Path) -> None:
     assert json.loads(moviola(*words, "--json").stdout)["measures"] == {"AxIoU@5": None}
 
 
-def test_a_task_is_one_of_tvr(folder: Path) -> None:
-    files = (folder / "test/system0.json", folder / "test/qrels.json")
-    found = moviola("evaluate", *files, "--task", "VR")
-    assert found.exit_code == 2 and "only together with --tvr" in found.stderr
-
-
 def test_one_file_is_counted_as_one(folder: Path) -> None:
     assert str(moviola("compare", folder / "test/qrels.json").exception).startswith("1 file given")
 

@@ -44,7 +44,7 @@ commands = Typer()
 # Queries that are encoded together.
 _AT_ONCE = 32
 _SEARCH_OPTIONS = field_options(without=["videos"])
-_MODEL_ONLY = ("features", "stage1", "candidates", "merge", "judgements", "task", "recipe", "suppress_above")
+_MODEL_ONLY = ("features", "stage1", "candidates", "merge", "judgements", "task", "suppress_above")
 
 
 def _model(help: str, **more: Any) -> Any:
@@ -72,7 +72,6 @@ def answer(
     task: Annotated[
         str, _model("vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.")
     ] = "vcmr",
-    recipe: Annotated[str | None, _model("Recipe that answers; by default that of the model.")] = None,
     suppress_above: Annotated[
         float,
         _model(
@@ -133,8 +132,7 @@ def answer(
             )
         found = answering.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
-            stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above,
-            recipe_name=recipe, device=device,
+            stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above, device=device,
         )  # fmt: skip
         if found.other_stage1:
             note(f"{model}: {found.other_stage1}")

@@ -195,10 +195,6 @@ def imprecise(
     types: Annotated[str, Option(help="Types of moments, such as v,vt for TVR; by default all.")] = "",
     endpoint: Annotated[str, Option(help="OpenAI-compatible chat endpoint; by default rules rewrite.")] = "",
     model: Annotated[str, Option(help="Name of the chat model.")] = "",
-    batch: Annotated[int, Option(min=1, help="Number of captions per request.")] = 20,
-    review: Annotated[
-        Path | None, Option(help="CSV of failures to edit, read by the next run; by default OUT.review.csv.")
-    ] = None,
     names: Annotated[str, Option(help="Check for remaining names: spacy, or lexicon.")] = "spacy",
     threshold: Annotated[
         float, Option(min=-1, max=1, help="Least similarity of a caption and its rewrite.")
@@ -207,8 +203,9 @@ def imprecise(
 ) -> None:
     """Replace names in captions by general nouns; run it again to continue, or after editing the review file.
 
-    Each rewrite must keep the meaning (sentence similarity) and contain no name. Failures are in the review
-    file; fill in its column `final`. MOVIOLA_CHAT_KEY has the key of the endpoint.
+    Each rewrite must keep the meaning (sentence similarity) and contain no name. Failures are in
+    OUT.review.csv, which the next run reads; fill in its column `final`. MOVIOLA_CHAT_KEY has the key of the
+    endpoint.
 
     Example: `moviola dataset imprecise tvr_val_release.jsonl --types v --out imprecise.jsonl`
 
@@ -218,7 +215,7 @@ def imprecise(
     from moviola.study.datasets.building.steps import rewrite_captions
     from moviola.study.datasets.readers import durations_beside, read_annotations, write_tvr
 
-    review = review or out.with_name(out.name + ".review.csv")
+    review = out.with_name(out.name + ".review.csv")
     require_unread(out, path, durations_beside(path), review)
     require_unread(review, path, durations_beside(path))
     if bool(endpoint) != bool(model):
@@ -229,7 +226,7 @@ def imprecise(
         out.with_name(out.name + ".journal"), review,
         types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
-        names=names, threshold=threshold, batch=batch,
+        names=names, threshold=threshold,
     )  # fmt: skip
     write_tvr(made.moments, out)
     outcome = made.outcome

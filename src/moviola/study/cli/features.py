@@ -23,15 +23,21 @@ features = command_group(
     panel=STUDIES,
 )
 
+
+def _array_of(source: Path) -> tuple[Path, str | None]:
+    """The file or folder and the array of ``FILE:NAME``; a file that is there may have a colon."""
+    path, _, name = str(source).rpartition(":")
+    return (Path(path), name) if not source.exists() and path and Path(path).exists() else (source, None)
+
+
 SEGMENT_SECONDS = 4.0  # a segment's length in SPR
 
 SourceArgument = Annotated[
     Path,
-    Argument(help="HDF5, .npz or .safetensors file, or a folder of .npy, .npz, .safetensors or shards."),
-]
-InnerOption = Annotated[
-    str | None,
-    Option(metavar="NAME", help="Array to take where a video or a query has several, such as c3d_features."),
+    Argument(
+        help="HDF5, .npz or .safetensors file, or a folder of .npy, .npz, .safetensors or shards; FILE:NAME "
+        "takes one of several arrays of each video or query."
+    ),
 ]
 
 
@@ -39,20 +45,20 @@ InnerOption = Annotated[
 def convert_(
     source: SourceArgument,
     out: Annotated[Path, out_option("New folder for the shards.")],
-    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Convert feature files into memory-mapped half-precision shards.
 
     Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
 
-    With a group for each video: `moviola features convert anet.hdf5 --inner c3d_features --out features/c3d`
+    With a group for each video: `moviola features convert anet.hdf5:c3d_features --out features/c3d`
 
     From Python: `moviola.features.convert`.
     """
     from moviola.features import convert, open_features
 
-    made = convert(open_features(source, inner), out, origin=source)
+    path, inner = _array_of(source)
+    made = convert(open_features(path, inner), out, origin=path)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
     said = f"{out}: {counted(len(made.keys()), 'key')}, {counted(rows, 'row')} of {made.dim}"
     show(json, {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)}, said)
@@ -63,8 +69,6 @@ def check(
     source: SourceArgument,
     annotations: Annotated[Path, Option(help="An annotation file.")],
     clip_seconds: Annotated[float, Option(help="Seconds per feature row (1.5 for TVR's I3D).")],
-    dim: Annotated[int | None, Option(help="Expected dimension; by default the most frequent.")] = None,
-    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check lengths and dimensions of features against annotations; exit code 3 if something is wrong.
@@ -79,7 +83,7 @@ def check(
     from moviola.study.datasets.readers import read_annotations
 
     found = read_annotations(annotations)
-    flaws = check_features(open_features(source, inner), found, clip_seconds, dim=dim)
+    flaws = check_features(open_features(*_array_of(source)), found, clip_seconds)
     show(json, flaws, *([] if flaws else [f"{source}: fits {annotations}"]))
     for name, count in Counter(flaw.kind for flaw in flaws).items():
         if not json:
@@ -127,21 +131,28 @@ def from_files(
     visual: Annotated[
         list[Path], Option(help="Features of clips by video; several are normalised and joined.")
     ],
-    queries: Annotated[Path, Option(help="Features of tokens by query (see --key).")],
+    queries: Annotated[
+        Path, Option(help="Features of tokens by query: by query_id, text, or TVR's desc_id.")
+    ],
     annotations: Annotated[
         list[Path], Option(help="Pair file with the queries, or TVR JSON lines for desc_id; repeatable.")
     ],
     durations: Annotated[
         Path, Option(help="video_corpus.json, tvr_video2dur_idx.json, or {video: seconds}.")
     ],
-    encoder: Annotated[str, Option(help="Name of the features; models accept those they learned from.")],
+    encoder: Annotated[
+        str,
+        Option(
+            metavar="NAME[@REVISION]",
+            help="Name and version of the features; models accept those they learned from.",
+        ),
+    ],
     out: Annotated[Path, out_option("New folder for the features.")],
     subtitles: Annotated[Path | None, Option(help="Features of subtitles, a row per clip.")] = None,
     query_vectors: Annotated[
         Path | None,
         Option(help="One vector per query, appended to its tokens; else their last row is its vector."),
     ] = None,
-    key: Annotated[str, Option(help="Key of a query: query_id, desc_id or text.")] = "query_id",
     videos: Annotated[str | None, Option(help="Videos: JSON file, or FILE:SPLIT; by default all.")] = None,
     clip_seconds: Annotated[
         float, Option(min=1e-3, help="Seconds per feature row (1.5 for TVR's I3D).")
@@ -149,16 +160,15 @@ def from_files(
     segment_clips: Annotated[
         int | None, Option(min=1, help="Rows per segment; by default about 4 s.")
     ] = None,
-    revision: Annotated[str, Option(help="Version of the features.")] = "1",
     raw: Annotated[bool, Option("--raw", help="Keep rows as they are, not normalised.")] = False,
     max_tokens: Annotated[
         int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")
     ] = None,
     slack: Annotated[int, Option(min=0, help="Rows by which streams may differ; the shorter counts.")] = 0,
-    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Gather features to train on from published files: HDF5, or any that `moviola features convert` reads.
+    """Gather features to train on from published files: HDF5, or any that `moviola features convert` reads;
+    FILE:NAME takes one of several arrays of each video or query.
 
     The last row of a query is its sentence vector, for models that need one (stage 1 of SPR, SPR_CLIP): the
     file's own last row, as in files of CLIP's tokens or of one vector per query, unless --query-vectors names
@@ -174,24 +184,31 @@ def from_files(
     From Python: `moviola.features.gathering.gather_features`.
     """
     from moviola.features.gathering import Published, PublishedFiles, gather_features
-    from moviola.study.datasets.readers import read_query_keys, read_video_corpus, read_videos
+    from moviola.study.datasets.readers import (
+        kind_of_keys,
+        read_query_keys,
+        read_video_corpus,
+        read_videos,
+    )
 
     seconds = read_video_corpus(durations)
     chosen = read_videos(videos) if videos else list(seconds)
     if unknown := [name for name in chosen if name not in seconds]:
         raise NotFound(f"{durations}: no duration of {counted(len(unknown), 'video')}: {some(unknown)}")
-    texts = read_query_keys(annotations, key)
     files = PublishedFiles(
-        tuple(Published.open(path, inner) for path in visual),
-        Published.open(queries, inner),
-        Published.open(subtitles, inner) if subtitles else None,
-        Published.open(query_vectors, inner) if query_vectors else None,
+        tuple(Published.open(*_array_of(path)) for path in visual),
+        Published.open(*_array_of(queries)),
+        Published.open(*_array_of(subtitles)) if subtitles else None,
+        Published.open(*_array_of(query_vectors)) if query_vectors else None,
     )
+    key = kind_of_keys(annotations[0], frozenset(files.queries.features.keys()))
+    texts = read_query_keys(annotations, key)
+    name, _, revision = encoder.partition("@")
     made = gather_features(
         files, out, queries=texts, key=key, durations={name: seconds[name] for name in chosen},
         clip_seconds=clip_seconds,
         segment_clips=segment_clips or max(1, round(SEGMENT_SECONDS / clip_seconds)),
-        encoder=(encoder, revision), raw=raw, max_tokens=max_tokens, slack=slack,
+        encoder=(name, revision or "1"), raw=raw, max_tokens=max_tokens, slack=slack,
     )  # fmt: skip
     about = made.folder.facts
     found = {

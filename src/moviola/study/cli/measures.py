@@ -45,12 +45,14 @@ def evaluate(
     measure: MeasureOption = None,
     preset: PresetOption = None,
     tvr: Annotated[
-        bool,
-        Option("--tvr", help="Recall by the rules of TVR's evaluator; QRELS are TVR's annotations (jsonl)."),
-    ] = False,
-    task: Annotated[
-        str, Option(help="With --tvr: task of the run, VCMR, SVMR or VR; a submission names it itself.")
-    ] = "VCMR",
+        str,
+        Option(
+            metavar="TASK",
+            help="Recall by the rules of TVR's evaluator, for a run of VCMR, SVMR or VR (a submission names "
+            "its tasks itself); QRELS are TVR's annotations (jsonl).",
+            show_default=False,
+        ),
+    ] = "",
     per_query: Annotated[bool, Option("--per-query", help="Print the values of every query, too.")] = False,
     run_format: RunFormatOption = None,
     json: JsonOption = False,
@@ -65,7 +67,7 @@ def evaluate(
 
     Queries without an answer: `moviola evaluate run.json test.json -m AUROC -m "Rej-F1,score<=0.5"`
 
-    By TVR's rules: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
+    By TVR's rules: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr VR`
 
     From Python: `moviola.study.measures.evaluate`; with --tvr `moviola.study.measures.tvr_recall`.
     """
@@ -73,13 +75,12 @@ def evaluate(
 
     if tvr:
         refuse_given(context, _NOT_WITH_TVR, "not with --tvr, whose rules, files and measures are its own")
-        submission, truth = m.read_tvr_files(run, qrels, task.upper())
+        submission, truth = m.read_tvr_files(run, qrels, tvr.upper())
         recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
         show_records(json, recall, ("task", "measure", "value"), cells)
         _note_unmatched(*m.unmatched_queries(submission, truth))
         return
-    refuse_given(context, ("task",), "only together with --tvr")
     ranked = m.read_run(run, run_format, preset=preset)
     judged = m.read_qrels(qrels, preset=preset)
     results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from typer import Argument, Context, Option, Typer
+from typer import Argument, BadParameter, Context, Option, Typer
 
 from moviola.cli.app import JsonOption, note, show, some
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line, out_option
@@ -65,9 +65,12 @@ def train(
     train_videos: Annotated[str | None, Option(help=f"Videos of train: {_LIST} its own.")] = None,
     val_videos: Annotated[str | None, Option(help=f"Videos of val: {_LIST} all.")] = None,
     stage1: Stage1Option = None,
-    candidates: CandidatesOption = None,
-    val_candidates: Annotated[
-        Path | None, Option(help="The same for the queries of val; by default --candidates has them.")
+    candidates: Annotated[
+        list[Path] | None,
+        Option(
+            help="Instead of --stage1: a run of another system for the queries of train and of val; given "
+            "twice, the first is for train, the second for val."
+        ),
     ] = None,
     merge: MergeOption = None,
     data_set: Annotated[
@@ -112,13 +115,17 @@ def train(
     from moviola.library.disk.models_in_use import JUDGED
     from moviola.study.training.experiment import Experiment
 
+    runs = candidates or []
+    if len(runs) > 2:
+        raise BadParameter(f"--candidates {runs[2]}: give one run, or one for train and one for val")
     own = [] if seed is None else [f"loop.seed={seed}"]
     if config is None or on_command_line(context, "device"):  # else the device is that of the file
         own.append(f"loop.device={device}")
     experiment = Experiment.prepare(
         name, open_features(features or library), train=train_pairs, val=val_pairs, top=top,
         train_videos=video_ids(train_videos), val_videos=video_ids(val_videos), stage1=stage1,
-        candidates=candidates, val_candidates=val_candidates, merge=merge or "apart", data_set=data_set,
+        candidates=runs[0] if runs else None, val_candidates=runs[1] if runs[1:] else None,
+        merge=merge or "apart", data_set=data_set,
         settings=_tables(config), overrides=[*own, *(set_ or ())],
     )  # fmt: skip
     val = experiment.val

@@ -96,7 +96,7 @@ class AnsweringModel:
         if weight and candidates is not None and as_search:
             raise InvalidValue(
                 f"{folder}: its scores in search count those of a stage 1, and {candidates} has others; give "
-                "--stage1, or leave --as-search out"
+                "a stage 1, or leave as_search out"
             )
         sampling = sampling_of(about, source)
         settings = AnswerSettings(

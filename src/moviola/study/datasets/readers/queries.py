@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from moviola.errors import DataError
@@ -12,7 +13,7 @@ from moviola.files.rows import lines_of, listed_rows, read_json_lines, read_text
 from moviola.study.datasets.readers.tvr_ranking import ranked_rows
 from moviola.types import Query, require_known
 
-__all__ = ["QUERY_KEYS", "read_queries", "read_query_keys"]
+__all__ = ["QUERY_KEYS", "kind_of_keys", "read_queries", "read_query_keys"]
 
 
 # Query, Q0 or 0, and a moment as a document.
@@ -75,6 +76,16 @@ QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
 
 ``query_id`` and ``text`` are of TVR-Ranking pair files, ``desc_id`` of TVR's JSON lines.
 """
+
+
+def kind_of_keys(annotations: Path, held: Collection[str]) -> str:
+    """The kind of :data:`QUERY_KEYS` by which features have the queries of an annotation file: that of TVR's
+    JSON lines, of a pair file ``text`` where ``held`` has a text, else ``query_id``.
+    """
+    with suppress(DataError):
+        if next(QUERY_KEYS["desc_id"](annotations), None):
+            return "desc_id"
+    return "text" if any(query in held for query, _ in QUERY_KEYS["text"](annotations)) else "query_id"
 
 
 def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
