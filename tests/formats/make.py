@@ -1,6 +1,6 @@
 """Write a library of the present format that holds all that one can hold, to be opened by later versions.
 
-    python tests/formats/make.py tests/formats/format-4
+    python tests/formats/make.py tests/formats/format-7
 
 Run it with the code of the commit before a change of the format. ``later-films`` are made where they are
 missing; libraries have them under ``/tmp/fmt/films``, where they are while this runs.

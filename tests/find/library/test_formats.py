@@ -95,7 +95,8 @@ def require_same_answers(library: Library, version: Path) -> None:
     """The same moments in the same order. What scores they get is for the version that searches to say, and
     so is whether a video that is named so is a result of its own.
     """
-    for query, expected in json.loads((version / "answers.json").read_text()).items():
+    for query, then in json.loads((version / "answers.json").read_text()).items():
+        expected = [row for row in then if row[4] != "named"]
         found = [one for one in library.search(query, top_k=20) if one.source != "named"][: len(expected)]
         assert [(m.video_id, m.source) for m in found] == [(row[0], row[4]) for row in expected], query
         ours = np.array([(m.start, m.end) for m in found])
