@@ -8,7 +8,8 @@ Times, best first:
 - ``creation_time``: universal time by QuickTime and Matroska, but for years of an unset clock (1904, 1970);
 - the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``, ``DJI_20230501143000_0001_D``,
   ``2023_0501_143000_F``, ``Screen Recording 2023-05-01 at 2.30.00 PM``): local clock time without a zone,
-  universal time after ``GMT``, or the day alone;
+  universal time after ``GMT``, before ``Z``, and in seconds since 1970 where a program is known for these
+  (``RPReplay_Final1682944200``), or the day alone;
 - what the camera noted second by second, in its telemetry among subtitles: local clock time.
 
 Times in the future say nothing, nor do those of clocks that were never set: in names and ``creation_time``
@@ -23,6 +24,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from itertools import chain
 from pathlib import Path
 
@@ -41,6 +43,7 @@ CAPTURE_TAGS = frozenset({*_DATES, *_PLACES, *_MAKES, *_MODELS})
 
 # An unset clock starts in one of these years.
 _UNSET = (1904, 1970)
+_EPOCHS = {date(year, 1, 1) for year in _UNSET}
 _FIRST_DAYS = {date(1980, 1, 1), date(2000, 1, 1), date(2001, 1, 1)}
 # Years of films that are older than files; the first and the last year stand for none.
 _YEARS = range(1888, 9999)
@@ -50,16 +53,28 @@ _AHEAD = timedelta(hours=15)
 _QUARTER, _WRONG = timedelta(minutes=15), timedelta(minutes=5)
 _BEST_FIRST: tuple[CaptureSource, ...] = ("tags", "satellites", "container", "name")
 # A day, and a time of day after a sign or at once (DJI: 14 digits), of 12 hours with AM or PM after it. Dash
-# cameras part the year alone (Viofo: ``2023_0501_143000``). After a time, thousandths may follow.
+# cameras part the year alone (Viofo: ``2023_0501_143000``). Between them may be a short word or two (``um``,
+# ``a las``). After a time, thousandths may follow, and a zone.
 _IN_NAME = re.compile(
     r"(?<!\d)(?P<gmt>GMT|UTC)?[-_ ]?(?<!\d)(?P<year>(?:19|20)\d\d)"
     r"(?:(?P<sign>[-_.]?)(?P<month>0[1-9]|1[0-2])(?P=sign)|[-_](?P<month2>0[1-9]|1[0-2]))"
     r"(?P<day>0[1-9]|[12]\d|3[01])"
-    r"(?:(?:[-_ T.]*|\s+(?:at|um|à|a las)\s+)(?P<hour>[01]\d|2[0-3]|\d(?=[-_.:h]))"
-    r"(?P<part>[-_.:h]?)(?P<minute>[0-5]\d)(?P=part)(?P<second>[0-5]\d)(?:\d{3})?(?!\d)"
-    r"(?P<half>\s*[AaPp][Mm])?|(?!\d))"
+    r"(?:(?:[-_ T.]*|\s+(?:[^\W\d_]{1,5}\s+){1,2})(?P<hour>[01]\d|2[0-3]|\d(?=[-_.:h]))"
+    r"(?:(?P<part>[-_.:]?)(?P<minute>[0-5]\d)(?P=part)(?P<second>[0-5]\d)"
+    r"|h(?P<minute2>[0-5]\d)[mh]?(?P<second2>[0-5]\d)s?)(?:\d{3})?(?!\d)"
+    r"(?P<half>\s*[AaPp][Mm])?(?P<zone>Z(?![A-Za-z])|[+-](?:0\d|1[0-4]):?[0-5]\d(?!\d))?|(?!\d))"
 )
-_EXIF = re.compile(r"(\d{4}):(\d\d):(\d\d)([ T].*)")
+# Names of programs and cameras that have another order: month first (screen recordings of iPhones), years of
+# two digits (Nextbase and others), and seconds or thousandths since 1970.
+_OTHERWISE = (
+    re.compile(r"ScreenRecording_(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4}) "
+               r"(?P<hour>\d\d)-(?P<minute>\d\d)-(?P<second>\d\d)(?!\d)"),
+    re.compile(r"(?:FILE)?(?P<year>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?:(?<=FILE.{6})-|(?<!FILE.{6})_)"
+               r"(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)(?:_\d{3}_[FR][HL]|(?<=FILE.{13})[FR]?)"),
+)  # fmt: skip
+_SINCE_1970 = re.compile(r"(?:RPReplay_Final|mmexport|wx_camera_|FB_VID_)(\d{10})(?:\d{3})?(?!\d)")
+_EXIF = re.compile(r"(\d{4})[:/](\d\d)[:/](\d\d)([ T].*)")
+_IN_WORDS = re.compile(r"[A-Za-z]{3},? .*\d\d:\d\d:\d\d")
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
 
 
@@ -113,22 +128,37 @@ def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSo
     """Times, the most informative first."""
     for text in _values(tags, _DATES):
         # A year, or a day, in a tag is usually that of the film's release.
-        if len(text) > len("2023-05-01") and (found := _moment(text)):
+        if len(text) > len("2023-05-01") and (found := _moment(text)) and found.date() not in _EPOCHS:
             yield found.isoformat(), "tags"
     for text in _values(tags, ("creation_time",)):
         if (found := _of_clock(text)) and found.year not in _UNSET:
-            yield found.isoformat(), "container" if found.tzinfo else "tags"
+            said = found.isoformat() if len(text) > len("2023-05-01") else found.date().isoformat()
+            yield said, "container" if found.tzinfo else "tags"
     if text := said_by_name(path):
         yield text, "name"
 
 
 def said_by_name(path: Path) -> str:
     """The time, or the day, in the name of a file, as ISO 8601; empty where no clock can have said one."""
-    named = _IN_NAME.search(path.stem)
-    text = _of_name(named) if named else ""
+    text = _of_other_name(path.stem)
+    if not text and (named := _IN_NAME.search(path.stem)):
+        text = _of_name(named)
     if not text or (found := _of_clock(text)) is None:
         return ""
     return found.isoformat() if "T" in text else text
+
+
+def _of_other_name(stem: str) -> str:
+    """The time in a name of :data:`_OTHERWISE` or :data:`_SINCE_1970` as ISO 8601; empty for other names."""
+    if since := _SINCE_1970.match(stem):
+        return datetime.fromtimestamp(int(since[1]), UTC).isoformat()
+    for pattern in _OTHERWISE:
+        if named := pattern.match(stem):
+            year = named["year"] if len(named["year"]) == 4 else f"20{named['year']}"
+            return (
+                f"{year}-{named['month']}-{named['day']}T{named['hour']}:{named['minute']}:{named['second']}"
+            )
+    return ""
 
 
 def _of_name(named: re.Match[str]) -> str:
@@ -141,7 +171,9 @@ def _of_name(named: re.Match[str]) -> str:
         if not 1 <= hour <= 12:
             return ""
         hour = hour % 12 + (12 if "p" in half.lower() else 0)
-    return f"{day}T{hour:02}:{named['minute']}:{named['second']}" + ("+00:00" if named["gmt"] else "")
+    minute, second = named["minute"] or named["minute2"], named["second"] or named["second2"]
+    zone = "+00:00" if named["gmt"] or named["zone"] == "Z" else named["zone"] or ""
+    return f"{day}T{hour:02}:{minute}:{second}{zone}"
 
 
 def _of_clock(text: str) -> datetime | None:
@@ -151,13 +183,18 @@ def _of_clock(text: str) -> datetime | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """A time in ISO 8601, or as EXIF writes it (``2023:05:01 14:30:00``), that a clock may have said."""
+    """A time in ISO 8601, as EXIF writes it (``2023:05:01 14:30:00``), or as mail and C do (``Mon May  1
+    14:30:00 2023``), that a clock may have said.
+    """
     if exif := _EXIF.fullmatch(text):
         text = f"{exif[1]}-{exif[2]}-{exif[3]}{exif[4]}"
     try:
-        found = datetime.fromisoformat(text.replace("UTC", "+00:00").replace(" +", "+"))
+        found = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d|Z$)", "", text.replace("UTC", "+00:00")))
     except ValueError:
-        return None
+        try:
+            found = parsedate_to_datetime(text if _IN_WORDS.match(text) else "")
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
     latest = datetime.now(UTC) + _AHEAD
     is_past = found.replace(tzinfo=found.tzinfo or UTC) <= latest
     return found if found.year in _YEARS and is_past else None

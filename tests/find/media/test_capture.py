@@ -12,7 +12,7 @@ import pytest
 
 from moviola.errors import UnreadableMedia
 from moviola.media import read_facts
-from moviola.media.capture import parse_point
+from moviola.media.capture import capture_of, parse_point
 from moviola.types import Capture
 
 
@@ -82,6 +82,23 @@ def test_dates_as_exif_writes_them(tmp_path: Path, text: str) -> None:
     assert (found.taken, found.source) == (text.replace(":", "-", 2).replace(" ", "T"), "tags")
 
 
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("MON MAY 01 14:30:00 2023", "2023-05-01T14:30:00"),
+        ("Mon May  1 14:30:00 2023", "2023-05-01T14:30:00"),
+        ("Mon, 1 May 2023 14:30:00 +0200", "2023-05-01T14:30:00+02:00"),
+        ("2023/05/01 14:30:00", "2023-05-01T14:30:00"),
+        ("2023-05-01 12:30:00 UTC", "2023-05-01T12:30:00+00:00"),
+        ("1 May 2023", ""), ("May 2023 by 12:30:00", ""), ("1904-01-01T00:00:00Z", ""),
+        ("1970-01-01 00:00:07", ""),
+    ],
+)  # fmt: skip
+def test_dates_in_other_words(text: str, taken: str) -> None:
+    """As cameras write them into AVI, and mail; a day alone says no time, nor does a clock at zero."""
+    assert capture_of({"date": text}, Path("a.avi")).taken == taken
+
+
 def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
     assert read_facts(film(tmp_path / "a.mkv", {"DATE": "1927"})).capture.taken == ""
 
@@ -105,6 +122,20 @@ def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
         ("GMT20230501-143000_Recording_1920x1080", "2023-05-01T14:30:00+00:00"),
         ("WIN_20230501_14_30_00_Pro", "2023-05-01T14:30:00"),
         ("signal-2023-05-01-14-30-00-123", "2023-05-01T14:30:00"),
+        ("Schermopname 2023-05-01 om 14.30.00", "2023-05-01T14:30:00"),
+        ("Grabación de pantalla 2023-05-01 a las 14.30.00", "2023-05-01T14:30:00"),
+        ("ScreenRecording_05-31-2023 14-30-00_1", "2023-05-31T14:30:00"),
+        ("ScreenRecording_31-05-2023 14-30-00_1", ""),
+        ("RPReplay_Final1682944200", "2023-05-01T12:30:00+00:00"),
+        ("mmexport1682944200123", "2023-05-01T12:30:00+00:00"),
+        ("film1682944200", ""),
+        ("vlc-record-2023-05-01-14h30m00s-film.mp4-", "2023-05-01T14:30:00"),
+        ("20230501T143000Z", "2023-05-01T14:30:00+00:00"),
+        ("cam 2023-05-01T14-30-00+0200", "2023-05-01T14:30:00+02:00"),
+        ("230501_143000_001_FH", "2023-05-01T14:30:00"),
+        ("FILE230501-143000F", "2023-05-01T14:30:00"),
+        ("230501_143000", ""),
+        ("2023-05-01 take 2 11.22.33", "2023-05-01"),
         ("2999-05-01 14.30.00", ""),
         ("20230501 25", "2023-05-01"),
         ("clip 1920_1024", ""),

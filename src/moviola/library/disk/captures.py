@@ -144,6 +144,8 @@ def _said_of(video: VideoRow, capture: Capture) -> tuple[datetime, Zone, timedel
     offset = said.utcoffset()
     if offset is None:
         return said, "none", timedelta()
-    # Satellites know the zone where the camera's clock is another one.
-    recorded = capture.source in ("tags", "zone", "") or (capture.source == "satellites" and bool(offset))
+    # Satellites know the zone where the camera's clock is another one; a name may have one.
+    recorded = capture.source in ("tags", "zone", "") or (
+        capture.source in ("satellites", "name") and bool(offset)
+    )
     return said, "recorded" if recorded else "utc", offset
