@@ -118,7 +118,8 @@ def with_fixes(capture: Capture, fixes: Iterable[Fix]) -> Capture:
     for fix in fixes:
         if not capture.taken and fix.taken and (found := _moment(fix.taken)):
             began = found - timedelta(seconds=int(fix.time))
-            capture = replace(capture, taken=began.isoformat(timespec="seconds"), source="tags")
+            source: CaptureSource = "container" if found.tzinfo else "tags"  # universal time, or that there
+            capture = replace(capture, taken=began.isoformat(timespec="seconds"), source=source)
         if capture.latitude is None and fix.place:
             capture = replace(capture, latitude=fix.latitude, longitude=fix.longitude)
     return capture

@@ -243,6 +243,15 @@ TELEMETRY = {
     "dash camera": (
         "2021/05/05 10:10:{n:02} N48.2000 E16.3000 35 km/h", Fix(1.0, "2021-05-05T10:10:01", 48.2, 16.3)
     ),
+    "east first, after the place of the start": (
+        "HOME(W: 13.100000, S: 52.100000) 2023-05-01 14:30:{n:02}\nGPS(W: 13.405100, S: 52.520100, 15.20m)\n"
+        "ISO:100 SHUTTER:240 EV:0.0 F-NUM:2.8",
+        Fix(1.0, "2023-05-01T14:30:01", -52.5201, -13.4051),
+    ),
+    "universal time": (
+        "2023-05-01T14:30:{n:02}.000Z Lat: 52.52 Lon: 13.4 Alt: 30.1 m",
+        Fix(1.0, "2023-05-01T14:30:01+00:00", 52.52, 13.4, 30.1),
+    ),
     "date": ("2021-05-05 10:10:{n:02}", Fix(1.0, "2021-05-05T10:10:01")),
     "goggles": ("signal:4 ch:8 flightTime:{n} uavBat:15.9V glsBat:15.6V delay:45ms bitrate:30.0Mbps", None),
 }  # fmt: skip

@@ -21,11 +21,17 @@ _FIELDS = re.compile(
     re.IGNORECASE,
 )
 _CLOCK = re.compile(
-    r"(?<!\d)((?:19|20)\d\d)[-./:](\d\d)[-./:](\d\d)[ T,]{1,3}(\d\d):(\d\d):(\d\d)(?:[.,:]\d{1,6}){0,2}(?!\d)"
+    r"(?<!\d)((?:19|20)\d\d)[-./:](\d\d)[-./:](\d\d)[ T,]{1,3}(\d\d):(\d\d):(\d\d)"
+    r"(?:[.,:]\d{1,6}){0,2}(?!\d)(Z?)"
 )
 _LATITUDE = re.compile(rf"(?<![a-z])lat(?:itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
 _LONGITUDE = re.compile(rf"(?<![a-z])lon(?:g|gt?itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
-_BY_LETTER = re.compile(rf"(?<![a-z])([NS])[: ]?({_NUMBER})\W{{0,4}}([EW])[: ]?({_NUMBER})", re.IGNORECASE)
+_BY_LETTER = tuple(
+    re.compile(rf"(?<![a-z])([{first}])[: ]{{0,2}}({_NUMBER})\W{{0,4}}([{then}])[: ]{{0,2}}({_NUMBER})", re.I)
+    for first, then in (("NS", "EW"), ("EW", "NS"))
+)
+# What is before it may be the place of the start.
+_HERE = re.compile(r"(?<![a-z])gps(?![a-z])", re.IGNORECASE)
 # Longitude first.
 _POINT = re.compile(
     rf"gps\s?[:=]?\s?\(\s?({_NUMBER})\s?,\s?({_NUMBER})\s?(?:,\s?({_NUMBER}))?", re.IGNORECASE
@@ -71,7 +77,7 @@ def _fix_of(line: Line) -> Fix | None:
     taken = ""
     if clock := _CLOCK.search(text):
         with suppress(ValueError):  # a 32nd of a month
-            taken = datetime.fromisoformat("{}-{}-{}T{}:{}:{}".format(*clock.groups())).isoformat()
+            taken = datetime.fromisoformat("{}-{}-{}T{}:{}:{}{}".format(*clock.groups())).isoformat()
     latitude, longitude, altitude = _place_of(text)
     if not taken and latitude is None:
         return None
@@ -89,11 +95,24 @@ def _place_of(text: str) -> tuple[float | None, float | None, float | None]:
         longitude, latitude = float(point[1]), float(point[2])
         if altitude is None and point[3]:
             altitude = float(point[3])
-    elif by_letter := _BY_LETTER.search(text):
-        latitude = float(by_letter[2]) * (-1 if by_letter[1] in "sS" else 1)
-        longitude = float(by_letter[4]) * (-1 if by_letter[3] in "wW" else 1)
+    elif by_letter := _lettered(text):
+        latitude, longitude = by_letter
     else:
         return None, None, None
     if (latitude, longitude) == (0.0, 0.0) or abs(latitude) > 90 or abs(longitude) > 180:
         return None, None, None
     return latitude, longitude, altitude
+
+
+def _lettered(text: str) -> tuple[float, float] | None:
+    """Degrees north and east of a place whose numbers have letters, in either order."""
+    here = _HERE.search(text)
+    for pattern in _BY_LETTER:
+        if found := pattern.search(text, here.end() if here else 0):
+            signed = {
+                letter.upper(): -float(number) if letter in "sSwW" else float(number)
+                for letter, number in (found.group(1, 2), found.group(3, 4))
+            }
+            north, east = (next(signed[one] for one in both if one in signed) for both in ("NS", "EW"))
+            return north, east
+    return None

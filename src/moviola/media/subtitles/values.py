@@ -103,7 +103,8 @@ class Notes:
 @dataclass(frozen=True, slots=True)
 class Fix:
     """What a camera noted at a second of a film, None or empty where it noted nothing: clock time (ISO 8601,
-    local, without a zone), latitude and longitude in degrees, north and east above 0, altitude in metres.
+    local without a zone, else universal), latitude and longitude in degrees, north and east above 0, altitude
+    in metres.
     """
 
     time: float
