@@ -25,7 +25,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -54,6 +54,9 @@ _TIMES = _NUMBERS[:4]
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d{1,2}(?:[.,]\d+)?)")
 # With a comma before the decimals, and perhaps full stops between thousands.
 _COMMA = re.compile(r"([-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+)")
+# With blanks or apostrophes between thousands.
+_SPACED = re.compile(r"([-+]?\d{1,3}(?:[ \u00a0\u2009\u202f'\u2019]\d{3})+)(?:[.,](\d+))?")
+_MARKED = re.compile(r"[,: \u00a0\u2009\u202f'\u2019]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,12 +261,13 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 
 
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
-    """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
+    """Rows of a CSV file's text, every row as long as the header; lines without any content are skipped.
 
     Fields are divided by commas, semicolons, tabs or bars, whichever gives the required columns. Of numbers
     in ``start, end, duration, length, score, relevance, similarity`` a decimal comma becomes a full stop, but
-    not where it may divide thousands (``1,299`` between commas); of times in the first four of these, a clock
-    time (``1:05.5``, ``0:01:05,5``) becomes seconds.
+    not where it may divide thousands (``1,299`` between commas), and blanks between these are dropped; of
+    times in the first four of these, a clock time (``1:05.5``, ``0:01:05,5``) becomes seconds. Capitals in
+    the header count only where required columns are there without them.
 
     Blanks after commas are dropped in all rows if the header has them: " v1" would name no video.
 
@@ -280,12 +284,12 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     ends: list[int] = []
     try:
         for row in reader:
-            if row:
+            if any(cell and not cell.isspace() for cell in row):
                 table.append(row)
                 ends.append(reader.line_num)
     except csv.Error as error:
         raise DataError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
-    header = tuple(name.strip() for name in table[0]) if table else ()
+    header = _header(table[0], required) if table else ()
     for name in required:
         if name not in header:
             line = ends[0] if ends else 1
@@ -307,12 +311,19 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     return made
 
 
+def _header(names: Iterable[str], required: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, in small letters where the required ones are only there so."""
+    header = tuple(name.strip() for name in names)
+    small = tuple(map(str.lower, header))
+    return small if not set(required) <= {*header} and set(required) <= {*small} else header
+
+
 def _separator(text: str, required: Sequence[str]) -> str:
     """What divides the names of the header: what gives the required ones, else the most of them."""
     header = next((line for line in lines_of(text) if line and not line.isspace()), "")
     found = {separator: header.split(separator) for separator in _SEPARATORS}
     for separator, names in found.items():
-        if set(required) <= {name.strip(' \t"') for name in names}:
+        if set(required) <= {*_header((name.strip(' \t"') for name in names), required)}:
             return separator
     return max(found, key=lambda separator: len(found[separator]))
 
@@ -320,12 +331,14 @@ def _separator(text: str, required: Sequence[str]) -> str:
 def _make_plain(rows: Sequence[list[str]], place: int, name: str, *, between_commas: bool) -> None:
     """Write the numbers of a column without commas and clock times."""
     for row in rows:
-        if "," in row[place] or ":" in row[place]:
+        if _MARKED.search(row[place]):
             row[place] = _plain_number(row[place].strip(), name, between_commas=between_commas)
 
 
 def _plain_number(cell: str, name: str, *, between_commas: bool) -> str:
-    """A number with a decimal comma, or a time of a clock, as a plain number; anything else as it is."""
+    """A number with a decimal comma or divided thousands, or a time of a clock, as a plain number; anything
+    else as it is.
+    """
     if name in _TIMES and (clock := _CLOCK.fullmatch(cell)):
         hours, minutes, rest = clock.groups()
         seconds = float(rest.replace(",", "."))
@@ -333,6 +346,8 @@ def _plain_number(cell: str, name: str, *, between_commas: bool) -> str:
             return repr(int(hours or 0) * 3600 + int(minutes) * 60 + seconds)
     elif (comma := _COMMA.fullmatch(cell)) and not (between_commas and len(comma[2]) == 3):
         return f"{comma[1].replace('.', '')}.{comma[2]}"
+    elif spaced := _SPACED.fullmatch(cell):
+        return f"{re.sub(r'[^-+0-9]', '', spaced[1])}.{spaced[2] or 0}"
     return cell
 
 
@@ -369,14 +384,15 @@ def text(row: Mapping[str, Any], name: str, place: str) -> str:
 
 
 def number(value: Any, name: str, place: str, low: float = 0.0, high: float = math.inf) -> float:
-    """A finite number from ``low`` to ``high``, given as number or text; ``name`` and ``place`` are for the
-    error.
+    """A finite number from ``low`` to ``high``, given as number or text, of a time also as a clock shows it;
+    ``name`` and ``place`` are for the error.
 
     Raises:
         DataError: anything else.
     """
     try:
-        value_read = float(value)
+        is_clock = isinstance(value, str) and ":" in value
+        value_read = float(_plain_number(value.strip(), name, between_commas=True) if is_clock else value)
     except (TypeError, ValueError, OverflowError):
         value_read = math.nan
     if not (low <= value_read <= high and math.isfinite(value_read)):

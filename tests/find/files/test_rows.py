@@ -218,6 +218,36 @@ def test_tables_of_spreadsheets_of_any_country(
 
 
 @pytest.mark.parametrize(
+    "table",
+    [
+        "Video_ID;Start;END\nv;1,5;2\n;;\n\n",
+        "VIDEO_ID\tSTART\tEND\nv\t0:01.5\t0:02\n \t\t\n",
+        '"Video_id","Start","End"\nv,1.5,2\n,,\n',
+    ],
+)
+def test_capitals_in_a_header_and_lines_without_content(table: str) -> None:
+    """As spreadsheets leave them: a name in capitals was missing, and an empty line no number."""
+    rows = csv_rows(HERE, table, ("video_id", "start", "end"))
+    assert [(row["video_id"], float(row["start"]), float(row["end"])) for _, row in rows.objects()] == [
+        ("v", 1.5, 2.0)
+    ]
+
+
+@pytest.mark.parametrize("cell", ["1\u00a0001,5", "1\u202f001.5", "1 001,5", "1'001.5", "1\u2019001,5"])
+def test_thousands_that_are_apart(cell: str) -> None:
+    ((_, row),) = csv_rows(HERE, f"id;start\nv;{cell}\n", ("id", "start")).objects()
+    assert row["start"] == "1001.5"
+
+
+def test_a_time_in_json_may_be_one_of_a_clock() -> None:
+    assert number("0:01:05.5", "start", "here") == 65.5
+    with pytest.raises(DataError, match="write seconds"):
+        number("0:75:00", "start", "here")
+    with pytest.raises(DataError, match="is no number"):
+        number("0:05", "score", "here")
+
+
+@pytest.mark.parametrize(
     ("cell", "complaint"),
     [
         ("1,299", "write 1299, or 1.299"),  # a thousand, or one and a bit?
