@@ -30,6 +30,7 @@ NAMES = {
     "reloclnet": "ReLoCLNet",
     "prem": "PREM",
     "prem-apart": "PREM, streams apart",
+    "prem-given": "PREM† (videos of stage 1)",
     "conquer": "CONQUER",
     "conquer-general": "CONQUER, general",
     "conquer-disjoint": "CONQUER, disjoint",

@@ -48,8 +48,9 @@ SMALL: dict[str, list[str]] = {
     ],
     "prem": ["model.hidden_size=16", "model.heads=2", "model.feed_forward_size=16", "sampling.negatives=1"],
 }
+SMALL["prem-given"] = SMALL["prem"]
 SMALL["prem-apart"] = [*SMALL["prem"], "model.shared_encoder=false"]
-BUILD_ON = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "conquer")
+BUILD_ON = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "conquer", "prem-given")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import astuple, replace
 from itertools import pairwise
 
 import pytest
@@ -501,6 +502,31 @@ def test_an_answer_is_found_by_trying_everything() -> None:
         assert found.score[q].tolist()[: len(kept)] == pytest.approx(
             [score for score, _, _, _ in kept], rel=1e-5
         )
+
+
+@torch.inference_mode()
+def test_another_first_stage_takes_the_place_of_the_retriever() -> None:
+    """PREM†: with the retriever's own scores nothing changes; else the best videos by others are searched."""
+    model = built(TINY)
+    context = model.encode_context(*corpus([7, 5, 4, 9], 9))
+    query, mask = questions([4, 2], 4)
+    own = model.video_scores(query, mask, context).exp()
+    for found, expected in zip(
+        astuple(model.rank_given(query, mask, context, first_stage=own)),
+        astuple(model.rank(query, mask, context)),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, expected)
+    other = torch.tensor([[0.5, 3.0, 1.0, 2.0], [4.0, 1.0, 3.0, 2.0]])
+    found = model.rank_given(query, mask, context, first_stage=other)
+    for row, best in zip(found.video.tolist(), ({1, 2, 3}, {0, 2, 3}), strict=True):
+        assert row[0] in best and set(row) <= best | {-1}
+    raised = model.rank_given(query, mask, context, first_stage=other * 10)
+    there = found.video >= 0
+    torch.testing.assert_close(
+        (raised.score - found.score)[there],
+        torch.full_like(found.score, math.log(10) / TINY.temperature)[there],
+    )
 
 
 def test_localizing_in_a_corpus_of_one_video() -> None:

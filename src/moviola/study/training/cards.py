@@ -79,6 +79,10 @@ ABOUT: dict[str, About] = {
         f"{_RANKS} It is two models, of pictures and of subtitles; a query's type chooses the one to answer.",
         _PREM,
     ),
+    "prem-given": About(
+        "Finds moments within the best videos of another retriever, whose scores it adds to its own (PREM†).",
+        _PREM,
+    ),
 }
 """Descriptions by the name of the recipe."""
 

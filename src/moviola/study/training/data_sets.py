@@ -30,7 +30,7 @@ class DataSet:
     settings: Mapping[str, Tables] = field(default_factory=dict)
 
 
-_CORPUS = ("xml", "reloclnet", "conquer", "prem", "prem-apart")
+_CORPUS = ("xml", "reloclnet", "conquer", "prem", "prem-apart", "prem-given")
 """Recipes that rank a corpus; they alone limit moments by seconds."""
 
 DATA_SETS: dict[str, DataSet] = {
@@ -39,11 +39,14 @@ DATA_SETS: dict[str, DataSet] = {
     "didemo": DataSet(
         {
             **dict.fromkeys(("xml", "reloclnet"), (5.0, 10.0)),
-            **dict.fromkeys(("conquer", "prem", "prem-apart"), (4.5, 10.5)),
+            **dict.fromkeys(("conquer", "prem", "prem-apart", "prem-given"), (4.5, 10.5)),
         },
         {
             "xml": {"model": {"max_clips": 12}},
-            "prem": {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}},
+            **dict.fromkeys(
+                ("prem", "prem-given"),
+                {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}},
+            ),
         },
     ),
     "activitynet": DataSet(dict.fromkeys(_CORPUS, (0.0, inf))),

@@ -198,6 +198,20 @@ class Prem(nn.Module):
         rows, similarity = self._rank_videos(queries.units, context, self.config.top_videos)
         return self._localize(queries, context, rows, similarity / self.config.temperature)
 
+    def rank_given(
+        self, query: Tensor, query_mask: Tensor, context: PremContext, *, first_stage: Tensor
+    ) -> Ranked:
+        """Corpus search in the best videos of another first stage, PREM† of Table 4; else as :meth:`rank`.
+
+        Args:
+            query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
+            first_stage: (Q, V) float32 scores above 0, whose logarithms take the place of S^R: what search
+                gives is the exponential of a cosine.
+        """
+        found = first_stage.log().topk(min(self.config.top_videos, first_stage.shape[1]))
+        queries = self.encode_query(query, query_mask)
+        return self._localize(queries, context, found.indices, found.values / self.config.temperature)
+
     def boundaries(self, queries: PremQueries, context: PremContext, video: Tensor) -> Boundaries:
         """Scores of first and last clip in one given video per query, by the localizer (section 3.4).
 

@@ -25,6 +25,7 @@ RECIPES: dict[str, str] = {
     "conquer": "moviola.study.training.recipes.conquer:CONQUER",
     "prem": "moviola.study.training.recipes.prem:PREM",
     "prem-apart": "moviola.study.training.recipes.prem:PREM_APART",
+    "prem-given": "moviola.study.training.recipes.prem:PREM_GIVEN",
 }
 """Module and attribute of each recipe, imported on first use."""
 

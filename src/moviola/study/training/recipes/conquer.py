@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from moviola.errors import InvalidValue
-from moviola.features import Integers
 from moviola.retrieval import Moments
-from moviola.retrieval.stage1 import VideoScores
 from moviola.study.models.batches import Ranked
 from moviola.study.models.conquer import Context
-from moviola.study.training.corpus import ANSWERS, best_videos, rank_corpus
+from moviola.study.training.corpus import ANSWERS, best_videos
 from moviola.study.training.data import Split
 from moviola.study.training.loop import LoopConfig, Task
 from moviola.study.training.recipe import AnswerSettings
-from moviola.study.training.recipes.ranking import CandidateRecipe, adamw
+from moviola.study.training.recipes.ranking import FirstStageRecipe, adamw, first_stage_of
 from moviola.study.training.settings import TrainingSettings
 from moviola.study.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.study.training.validation import judge
@@ -26,14 +22,13 @@ from moviola.study.training.validation import judge
 __all__ = ["CONQUER"]
 
 
-class ConquerRecipe(CandidateRecipe):
+class ConquerRecipe(FirstStageRecipe):
     """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
 
     The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
     """
 
     architecture = "conquer"
-    needs = frozenset({"first_stage"})
 
     # The release's; epochs and the clipping of gradients are ours.
     settings = TrainingSettings(
@@ -48,14 +43,14 @@ class ConquerRecipe(CandidateRecipe):
             model, *self.inputs(model, train), train.pairs,
             lambda batch, epoch, generator: model.loss(batch),
             lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
-            hardest=hardest_videos(_first_stage(train), train.pairs, sampling.pool),
+            hardest=hardest_videos(first_stage_of(train), train.pairs, sampling.pool),
             negatives=sampling.negatives,
         )  # fmt: skip
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""
         self.require_unscored(how)
-        return self._ranked(model, split, model.rank)
+        return self.ranked_by(model, split, model.rank)
 
     def rank_videos(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 videos of each query.
@@ -65,34 +60,13 @@ class ConquerRecipe(CandidateRecipe):
         """
         self.require_unscored(how)
         if not model.similarity.ranks_videos:
-            return best_videos(_first_stage(split), split.features, len(split.queries))
+            return best_videos(first_stage_of(split), split.features, len(split.queries))
 
         def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
             rows, scores = model.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
             return Ranked.whole_videos(rows, scores)
 
-        return self._ranked(model, split, rank)
-
-    def _ranked(self, model: Any, split: Split, rank: Callable[..., Ranked]) -> Moments:
-        """``rank`` for some queries at a time, in all videos with their first-stage scores."""
-        scores = _first_stage(split)
-
-        def ranked(places: Integers, query: Tensor, mask: Tensor, context: Context) -> Ranked:
-            first, last = int(places[0]), int(places[-1])
-            table = scores(slice(first, last + 1))[places - first]
-            first_stage = torch.from_numpy(table).to(query.device)
-            return rank(query, mask, context, first_stage=first_stage)
-
-        return rank_corpus(model, *self.inputs(model, split), ranked)
-
-
-def _first_stage(split: Split) -> VideoScores:
-    if split.first_stage is None:
-        raise InvalidValue(
-            "conquer: the split has no first_stage; give the scores of a retriever, for instance "
-            "moviola.retrieval.stage1.video_scores"
-        )
-    return split.first_stage
+        return self.ranked_by(model, split, rank)
 
 
 CONQUER = ConquerRecipe()

@@ -11,12 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures
+from moviola.retrieval import Moments
 from moviola.study.models.prem import Prem, PremApart
 from moviola.study.training.batches import token_batch
-from moviola.study.training.corpus import PooledVideos, encoded_corpus
+from moviola.study.training.corpus import PooledVideos, best_videos, encoded_corpus
 from moviola.study.training.data import Pairs, Split
 from moviola.study.training.loop import LoopConfig, Task
-from moviola.study.training.recipes.ranking import CandidateRecipe, adamw
+from moviola.study.training.recipe import AnswerSettings
+from moviola.study.training.recipes.ranking import CandidateRecipe, FirstStageRecipe, adamw, first_stage_of
 from moviola.study.training.settings import TrainingSettings
 from moviola.study.training.tasks.candidates import (
     CandidateSampling,
@@ -28,7 +30,7 @@ from moviola.study.training.tasks.candidates import (
 from moviola.study.training.tasks.pairs import PairTask
 from moviola.study.training.validation import NAMES, VIDEO_NAMES, judge, judge_videos
 
-__all__ = ["PREM", "PREM_APART"]
+__all__ = ["PREM", "PREM_APART", "PREM_GIVEN"]
 
 
 class PremRecipe(CandidateRecipe):
@@ -98,8 +100,45 @@ class PremApartRecipe(PremRecipe):
     )
 
 
+class PremGivenRecipe(FirstStageRecipe):
+    """PREM† (Table 4): its localizer behind another system's ranking of videos, the paper's HERO.
+
+    The model is PREM's, of which the retriever is not trained; hard negatives and the videos of an answer are
+    the first stage's.
+    """
+
+    architecture = "prem"
+    optional_streams = PremRecipe.optional_streams
+    settings = TrainingSettings(
+        loops={"train": PremRecipe.settings.loops["localizer"]}, sampling=PremRecipe.settings.sampling
+    )
+
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        """One phase, on pairs with videos that the first stage takes for answers."""
+        loop, sampling = settings.loops["train"], settings.sampling
+        model.to(loop.device)
+        yield CandidateTask(
+            model.localizer, *self.inputs(model, train), train.pairs,
+            lambda batch, epoch, generator: model.localizer_loss(batch),
+            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
+            hardest=hardest_videos(first_stage_of(train), train.pairs, sampling.pool),
+            negatives=sampling.negatives,
+        )  # fmt: skip
+
+    def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
+        """The best moments of each query in the first stage's best videos."""
+        self.require_unscored(how)
+        return self.ranked_by(model, split, model.rank_given)
+
+    def rank_videos(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 videos of each query, in the order of the first stage."""
+        self.require_unscored(how)
+        return best_videos(first_stage_of(split), split.features, len(split.queries))
+
+
 PREM = PremRecipe()
 PREM_APART = PremApartRecipe()
+PREM_GIVEN = PremGivenRecipe()
 
 
 def _hardest_of_retriever(

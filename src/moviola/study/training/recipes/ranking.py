@@ -8,15 +8,18 @@ are in :mod:`moviola.study.training.data_sets`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.retrieval import Moments
+from moviola.retrieval.stage1 import VideoScores
+from moviola.study.models.batches import Ranked
 from moviola.study.training.corpus import PooledVideos, rank_corpus, rank_videos
 from moviola.study.training.data import Sizes, Split
 from moviola.study.training.data_sets import clips_of_moments
@@ -27,7 +30,7 @@ from moviola.study.training.settings import TrainingSettings
 from moviola.study.training.tasks.pairs import PairLoss, PairSampling, PairTask
 from moviola.study.training.validation import judge
 
-__all__ = ["CandidateRecipe", "PairRecipe", "RankerRecipe", "adamw"]
+__all__ = ["CandidateRecipe", "FirstStageRecipe", "PairRecipe", "RankerRecipe", "adamw", "first_stage_of"]
 
 MOMENT_SECONDS = 3.0, 22.5
 """Shortest and longest moment of XML and ReLoCLNet in TVR: 2 to 15 clips of 1.5 s."""
@@ -109,6 +112,34 @@ class CandidateRecipe(RankerRecipe):
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         longest = clips_of_moments(0.0, LONGEST_CANDIDATE_SECONDS, sizes.clip_seconds)["longest_span"]
         return sizes.settings() | {"max_clips": sizes.longest, "longest_span": longest}
+
+
+class FirstStageRecipe(CandidateRecipe):
+    """Of these, those whose first stage is another system's: CONQUER, and PREM's localizer alone."""
+
+    needs = frozenset({"first_stage"})
+
+    def ranked_by(self, model: Any, split: Split, rank: Callable[..., Ranked]) -> Moments:
+        """``rank`` for some queries at a time, in all videos with their first-stage scores."""
+        scores = first_stage_of(split)
+
+        def ranked(places: Integers, query: Tensor, mask: Tensor, context: Any) -> Ranked:
+            first, last = int(places[0]), int(places[-1])
+            table = scores(slice(first, last + 1))[places - first]
+            first_stage = torch.from_numpy(table).to(query.device)
+            return rank(query, mask, context, first_stage=first_stage)
+
+        return rank_corpus(model, *self.inputs(model, split), ranked)
+
+
+def first_stage_of(split: Split) -> VideoScores:
+    """The scores of a split's first stage; raises :class:`InvalidValue` without any."""
+    if split.first_stage is None:
+        raise InvalidValue(
+            "the split has no first_stage; give the scores of a retriever, for instance "
+            "moviola.retrieval.stage1.video_scores"
+        )
+    return split.first_stage
 
 
 def adamw(eps: float) -> OptimizerConfig:
