@@ -232,10 +232,10 @@ def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
         "bounds": list(_bounds(test, coarse.proposals())),
         "counts": _counts(coarse),
         "world": {
-            "videos": {name: len(bench.world("report").videos(name)) for name in ("train", "val", "test")},
+            "videos": {name: len(bench.world(job.world).videos(name)) for name in ("train", "val", "test")},
             "queries": len(test.queries),
             "answers": len(test.pairs) / len(test.queries),
-            "encoder": bench.world("report").features.facts.encoder,
+            "encoder": bench.world(job.world).features.facts.encoder,
         },
     }
 

@@ -44,15 +44,20 @@ class Cut:
         clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
             reads one frame a second.
         share: of the training films, the first ones, and of the training queries.
+        one_pool: all films are those of each split, as in TVR-Ranking and SPR: queries of training, val and
+            test are apart, and search the same films, from which positives are drawn, too. Else each split
+            has films of its own, which no other one has seen.
     """
 
     similarity: str = "slots"
     times: int = 1
     clip_seconds: float = 1.0
     share: float = 1.0
+    one_pool: bool = False
 
 
 WHOLE = Cut()
+POOL = "report-pool"
 
 WORLDS = {
     "report": WHOLE,
@@ -60,8 +65,9 @@ WORLDS = {
     "report-queries": Cut(times=2),
     "report-1.5s": Cut(clip_seconds=1.5),
     "report-fifth": Cut(share=0.2),
+    POOL: Cut(one_pool=True),
 }
-"""All are of the same films; val and test are the same in all."""
+"""All are of the same films; the queries of val and test are the same in all."""
 
 ORDER = (
     "spr-stage1", "spr-relo", "xml", "reel", "reloclnet", "spr-clip", "prem", "conquer", "spr-relo-large",
@@ -70,6 +76,11 @@ ORDER = (
 
 LARGE = ("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem")
 """Recipes of the preset ``large``, in this order."""
+
+IN_POOL = ("spr-stage1", "xml", "reloclnet", "spr-relo", "conquer", "prem", "spr-clip", "prem-given", "reel")
+"""Recipes of the preset ``pool``, in this order."""
+
+CONQUERS = ("general", "disjoint", "exclusive")
 
 
 @dataclass(frozen=True)
@@ -142,6 +153,11 @@ class Preset:
         longer: main rows that are trained with a longer budget too: multiple of the steps by row.
         fifth_longer: the same, of the recipes that are trained on a fifth.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
+        world: of the main rows and of studies, one of :data:`WORLDS`.
+        other_seeds: of the main rows with another N than ``top``; None for ``seeds``.
+        conquers: similarities of CONQUER that have main rows.
+        unseen: recipes whose main rows are trained with films that are apart, too.
+        readings: with SPR's strong and weak positives in both readings of its section 4.7.
     """
 
     videos: int
@@ -162,6 +178,11 @@ class Preset:
     longer: Mapping[str, int] = field(default_factory=dict)
     fifth_longer: Mapping[str, int] = field(default_factory=dict)
     encoder: str = ""
+    world: str = "report"
+    other_seeds: tuple[int, ...] | None = None
+    conquers: tuple[str, ...] = CONQUERS
+    unseen: tuple[str, ...] = ()
+    readings: bool = False
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -206,6 +227,7 @@ SIZES: dict[str, tuple[str, ...]] = {
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
 Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
 SIZES["prem-apart"] = SIZES["prem"]
+SIZES["prem-given"] = ("model.hidden_size=64", "model.feed_forward_size=128", f"loop.{BY_TYPES}")
 
 
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -216,7 +238,9 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("reel", "xml", "reloclnet"), ("loop.optimizer.lr=2e-3",)),
     "conquer": ("loop.optimizer.lr=1e-3",),
-    **dict.fromkeys(("prem", "prem-apart"), ("loop.optimizer.lr=1e-3", "model.temperature=0.05")),
+    **dict.fromkeys(
+        ("prem", "prem-apart", "prem-given"), ("loop.optimizer.lr=1e-3", "model.temperature=0.05")
+    ),
 }
 """Of three settings of each recipe the best on val of 300 other films, :data:`CHOSEN_ON`
 (``results/develop-*.json``). Reel's own stage 1 has its recipe's."""
@@ -251,6 +275,7 @@ def _budgets(scale: float) -> dict[str, Budget]:
         "xml": budget(2400, 128),
         "reloclnet": budget(2400, 64),
         "conquer": budget(3200, 8),
+        "prem-given": budget(2400, 8),
         **dict.fromkeys(("prem", "prem-apart"), Budget(prem, {"retriever": 64, "localizer": 8})),
     }
 
@@ -275,10 +300,16 @@ PRESETS: dict[str, Preset] = {
         recipes=LARGE, fifth=LARGE, longer={"spr-relo": 2, "xml": 2, "prem": 2},
         fifth_longer={"xml": 2, "prem": 2}, encoder="d27f4c6120c3606e",
     ),
+    "pool": Preset(
+        videos=300, queries=500, films=99, tops=TOPS, top=20, seeds=(0, 1, 2), other_seeds=(0,),
+        segments=50, budgets=_budgets(1.0), studies=False, recipes=IN_POOL,
+        conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True,
+    ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
 ``large`` are for reports: hours, on films that nothing was chosen on (``benchmarks/comparison/third.md``,
-``large.md``)."""
+``large.md``). ``pool`` is the papers' task: films are common and queries apart; its rows ``-unseen`` are the
+same on the same films, apart."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
@@ -286,7 +317,6 @@ PRESETS: dict[str, Preset] = {
 OWN_STAGE1 = "reel-stage1"
 """Recipe, and group, of the stage 1 that is Reel's own."""
 
-CONQUERS = ("general", "disjoint", "exclusive")
 MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "conquer", "prem")
 
 
@@ -327,6 +357,9 @@ class _Planner:
         for row, times in preset.longer.items():
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
+        yield from self.elsewhere("report", preset.unseen, "unseen")
+        if preset.readings:
+            yield from self.readings()
         for recipe, times in preset.fifth_longer.items():
             yield from self.elsewhere("report-fifth", [recipe], "longer", times=times)
         if preset.studies:
@@ -352,6 +385,8 @@ class _Planner:
             for recipe in preset.recipes:
                 yield from self.rows(recipe, top, seed)
         for seed in preset.seeds:
+            if preset.other_seeds is not None and seed not in preset.other_seeds:
+                continue
             for other in (n for n in reversed(preset.tops) if n != top):
                 for recipe in preset.recipes:
                     yield from self.rows(recipe, other, seed)
@@ -391,14 +426,17 @@ class _Planner:
         group = "seeds" if seed else "main"
         if recipe == "spr-stage1":
             own = self.overrides(recipe, top, *seeded)
-            yield Job(f"{recipe}-n{top}{mark}", recipe, top, seed, own, group="stage1")
+            yield Job(
+                f"{recipe}-n{top}{mark}", recipe, top, seed, own, group="stage1", world=self.preset.world
+            )
             return
-        kinds = CONQUERS if recipe == "conquer" else ("",)
+        kinds = self.preset.conquers if recipe == "conquer" else ("",)
         for kind in kinds:
             name = f"{recipe}-{kind}" if kind else recipe
             more = (f"model.similarity={kind}",) if kind else ()
             own = self.overrides(recipe, top, *more, *seeded)
-            yield Job(f"{name}-n{top}{mark}", recipe, top, seed, own, f"spr-stage1-n{top}{mark}", group)
+            first = f"spr-stage1-n{top}{mark}"
+            yield Job(f"{name}-n{top}{mark}", recipe, top, seed, own, first, group, world=self.preset.world)
 
     def own_stage1(self, seed: int) -> Iterator[Job]:
         """Reel's own stage 1, and Reel on its proposals."""
@@ -425,10 +463,11 @@ class _Planner:
         top: int | None = None,
         relevant: float = 0.0,
         times: int = 1,
-        world: str = "report",
+        world: str | None = None,
         seed: int = 0,
     ) -> Job:
         """A row of a study."""
+        world = world or self.preset.world
         n, mark = top or self.preset.top, seed_mark(seed)
         own = self.overrides(recipe, n, *more, *seed_setting(seed), times=times, world=world)
         return Job(f"{name}{mark}", recipe, n, seed, own, f"spr-stage1-n{n}{mark}", group, relevant, world)
@@ -487,12 +526,22 @@ class _Planner:
 
     def elsewhere(self, world: str, recipes: Sequence[str], group: str, *, times: int = 1) -> Iterator[Job]:
         """Main rows in another of :data:`WORLDS`, with its own stage 1, which comes first."""
-        top, kind = self.preset.top, world.removeprefix("report-")
+        top, kind = self.preset.top, "unseen" if world == "report" else world.removeprefix("report-")
         longer = "-longer" if times > 1 else ""
         for recipe in recipes:
             first = None if recipe == "spr-stage1" else f"spr-stage1-{kind}"
-            own = self.overrides(recipe, top, world=world, times=times)
-            yield Job(f"{recipe}-{kind}{longer}", recipe, top, 0, own, first, group, world=world)
+            for similarity in self.preset.conquers if recipe == "conquer" else ("",):
+                name = f"{recipe}-{similarity}" if similarity else recipe
+                more = (f"model.similarity={similarity}",) if similarity else ()
+                own = self.overrides(recipe, top, *more, world=world, times=times)
+                yield Job(f"{name}-{kind}{longer}", recipe, top, 0, own, first, group, world=world)
+
+    def readings(self) -> Iterator[Job]:
+        """SPR's strong and weak positives, weak ones below strong ones alone, and trained as answers."""
+        most = max(self.preset.tops)
+        for name, more in (("5-20", ()), ("5-20-trained", ("sampling.train_weak=true",))):
+            settings = (*STRATEGIES["5-20"], *more)
+            yield self.study(f"spr-relo-{name}", "spr-relo", "readings", *settings, top=most)
 
 
 MAIN_ROWS: dict[str, tuple[str, ...]] = {

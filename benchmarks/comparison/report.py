@@ -8,7 +8,7 @@ from pathlib import Path
 from comparison.bench import Bench
 from comparison.figures import OVER
 from comparison.findings import Findings
-from comparison.plan import CHOSEN_ON
+from comparison.plan import CHOSEN_ON, WORLDS
 from comparison.rows import ROWS, finished
 from comparison.tables import TABLES
 from measure_studies.figures import curves, lines, save
@@ -61,13 +61,17 @@ def _about(found: Findings) -> str:
     plan = found.bench.jobs()
     missing = [job.name for job in plan if not found.done(job.name)]
     counts = world["videos"]
+    films = (
+        f"all searched by the queries of each split, which are apart: {preset.queries} for training"
+        if WORLDS[preset.world].one_pool
+        else f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose "
+        f"weights by, {counts['test']} to test on, each split searched and judged alone"
+    )
     return (
-        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films}): "
-        f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose weights "
-        f"by, {counts['test']} to test on, each split searched and judged alone. {world['queries']} test "
-        f"queries, {world['answers']:.1f} relevant moments each. Frames once a second by "
-        f"`{world['encoder']}`, subtitles by MiniLM; all models see the same features. Settings were "
-        f"chosen on 300 other films (seed {CHOSEN_ON}). Stage 1 retrieves "
+        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films}): {films}. "
+        f"{world['queries']} test queries, {world['answers']:.1f} relevant moments each. Frames "
+        f"once a second by `{world['encoder']}`, subtitles by MiniLM; all models see the same "
+        f"features. Settings were chosen on 300 other films (seed {CHOSEN_ON}). Stage 1 retrieves "
         f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
         "train; every model's settings are in its folder's config.json.\n\n"
         f"**{len(plan) - len(missing)} of {len(plan)} trainings are finished.**"

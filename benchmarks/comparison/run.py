@@ -21,6 +21,7 @@ from comparison.bench import Bench
 from comparison.figures import figures
 from comparison.lines import with_lines
 from comparison.plan import Job
+from comparison.runs import keep_answers
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
 from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
@@ -169,6 +170,7 @@ def _piece(bench: Bench, job: Job, device: str, deadline: float | None) -> dict[
     trained = _train(bench, job, device, deadline)
     begun = time.process_time()
     found = {"job": asdict(job), **_course(trained), **figures(bench, job)}
+    keep_answers(bench, job)
     found["cpu_seconds"] += time.process_time() - begun
     write_json(bench.result_file(job.name), found)
     for state in (bench.model(job.name) / "run").glob("**/state.pt"):

@@ -55,6 +55,35 @@ def _strategies(found: Findings) -> Table:
     return table_of_seeds(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
 
 
+def _pool(found: Findings) -> Table:
+    """Main rows with one pool of films, and the same on films of their own for each split."""
+    rows: list[Row] = []
+    models = [model for model in found.preset.unseen if model != "conquer"]
+    models += [f"conquer-{kind}" for kind in found.preset.conquers if "conquer" in found.preset.unseen]
+    for model in models:
+        for where, job in (("one pool", f"{model}-n{found.preset.top}"), ("unseen films", f"{model}-unseen")):
+            if jobs := with_seeds(found, job):
+                rows.append((f"{NAMES[model]}, {where}", *_seeds_by_type(found, jobs)))
+    text = (
+        f"N = {found.preset.top}, mean and standard deviation over seeds where there are several. With one "
+        "pool training and test queries, which are apart, search the same films, as in the papers; unseen "
+        "films are those of each split alone, of which fewer are searched: rows of a setting are compared "
+        "with each other, not with those of the other setting."
+    )
+    return Table("One pool and unseen films", ("model", *_head_by_type(found)), rows, text)
+
+
+def _readings(found: Findings) -> Table:
+    rows = {
+        f"{NAMES['spr-relo']}, {_LABELS['5-20']}, weak ones {kind}": f"spr-relo-{name}"
+        for kind, name in (("below strong ones alone", "5-20"), ("answers too", "5-20-trained"))
+    }
+    text = (
+        f"N = {max(found.preset.tops)}: SPR's section 4.7 can be read in both ways (docs/papers/002-spr.md)."
+    )
+    return table_of(found, "Readings of weak positives", rows, ALL, text)
+
+
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in found.preset.longer:
@@ -276,6 +305,8 @@ def _planned(group: str, make: Callable[[Findings], Table]) -> Callable[[Finding
 
 
 STUDIES = {
+    "pool": _planned("unseen", _pool),
+    "readings": _planned("readings", _readings),
     "longer-training": _planned("longer", _longer),
     "subtitle-lines": _planned("lines", _lines),
     "second-edition": _planned("second-edition", _second_edition),

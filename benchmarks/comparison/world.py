@@ -56,6 +56,7 @@ class World:
         """
         by = [] if self.cut.similarity == SLOTS else [self.cut.similarity]
         part = [f"share{self.cut.share:g}"] if self.cut.share < 1 else []
+        part += ["pool"] if self.cut.one_pool else []
         return self.folder / ("-".join(["annotations", *by, *part]) if by or part else "films")
 
     @cached_property
@@ -64,7 +65,9 @@ class World:
         return FeatureFolder.open(self.of_clips("features"))
 
     def videos(self, split: str) -> list[str]:
-        """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
+        """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it; or all."""
+        if self.cut.one_pool:
+            return sorted(self.features.durations)
         kinds = groupby(sorted(self.features.durations), key=lambda name: name.rpartition("-")[0])
         names = [list(_of_split(split, list(own))) for _, own in kinds]
         kept = self.cut.share if split == "train" else 1.0
@@ -157,9 +160,9 @@ def prepare(
             f"{folder}: holds {held[0]} plain and {held[1]} edited films of seed {held[2]}, not {videos} and "
             f"{edited_videos} of seed {seed}; give another folder"
         )
-    if cut.similarity != SLOTS and not world.pairs("train").is_file():
-        note(f"choosing pseudo labels by {cut.similarity}")
-        annotate(world.annotations, films, similarity=cut.similarity)
+    if (cut.similarity != SLOTS or cut.one_pool) and not world.pairs("train").is_file():
+        note(f"choosing pseudo labels by {cut.similarity}{' from all films' if cut.one_pool else ''}")
+        annotate(world.annotations, films, similarity=cut.similarity, one_pool=cut.one_pool)
     if queries is not None:
         world = _draw(world, queries, seed)
     if cut.share == 1:

@@ -261,7 +261,7 @@ def of_pictures(world: World, folder: Path) -> World:
 def test_labels_by_sentences_lie_beside_the_films(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def annotate(folder: Path, films: Path, *, similarity: str) -> None:
+    def annotate(folder: Path, films: Path, *, similarity: str, one_pool: bool) -> None:
         folder.mkdir()
         for path in films.glob("[tv]*.json"):
             rows = json.loads(path.read_text())

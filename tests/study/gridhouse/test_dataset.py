@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.files.rows import read_json
 from moviola.media import probe, read_subtitles, write_video
 from moviola.study.datasets import gridhouse
 from moviola.study.datasets.gridhouse import annotate, dataset, films
@@ -257,6 +258,26 @@ def test_annotations_that_would_be_those_of_no_film_or_in_place_of_the_films_own
     with pytest.raises(InvalidValue, match="is the folder of the films"):
         annotate(world / "videos" / "..", world, similarity="truth")
     assert (world / "train_top20.json").read_bytes() == before
+
+
+def test_positives_of_one_pool_are_of_all_films_and_queries_are_the_same(world: Path, tmp_path: Path) -> None:
+    """Texts, val and test do not depend on it; moments to learn from do, and no text is in two splits."""
+    annotate(tmp_path / "pool", world, similarity="slots", one_pool=True)
+    kept = {
+        name: [read_json(folder / f"{name}.json") for folder in (world, tmp_path / "pool")]
+        for name in ("val", "test", "train_top20")
+    }
+    assert kept["val"][0] == kept["val"][1] and kept["test"][0] == kept["test"][1]
+    apart, pool = kept["train_top20"]
+    assert [row["query"] for row in pool] == [row["query"] for row in apart]
+    splits = read_json(world / "splits.json")
+    named = [{m["video_name"] for row in rows for m in row["relevant_moment"]} for rows in (apart, pool)]
+    assert named[0] <= set(splits["train"])
+    assert named[1] & set(splits["test"]) and named[1] & set(splits["val"])
+    judged = {row["query"] for name in ("val", "test") for row in kept[name][0]}
+    assert not judged & {row["query"] for row in pool}
+    with pytest.raises(InvalidValue, match="one pool has no training films"):
+        annotate(tmp_path / "odd", world, similarity="slots", one_pool=True, training_videos=3)
 
 
 def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

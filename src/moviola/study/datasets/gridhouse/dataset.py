@@ -223,6 +223,7 @@ def annotate(
     *,
     similarity: str,
     training_videos: int | None = None,
+    one_pool: bool = False,
     tops: Sequence[int] = TOP,
 ) -> GridhouseReport:
     """Write the annotations of existing films, by another similarity or of fewer, to a folder of their own.
@@ -232,21 +233,28 @@ def annotate(
         similarity: as in :func:`build`.
         training_videos: number of training films, the first ones, that training queries and their moments
             are from, >= 1; all by default. Val and test do not depend on it.
+        one_pool: the moments of training queries are from all films, as in TVR-Ranking and SPR, whose queries
+            of all splits search one pool of videos; queries do not depend on it.
         tops: N, moments of a training query, a file each, >= 1.
 
     Raises:
         NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
         InvalidValue: ``folder`` is that of the films, or holds annotations of other ones, or
-            ``training_videos`` or a number of ``tops`` is below 1, or there is none.
+            ``training_videos`` or a number of ``tops`` is below 1, or there is none, or ``training_videos``
+            are given for one pool.
         MissingModel: no such sentence encoder is on the machine.
     """
     require_positive(training_videos=training_videos, tops=min(tops, default=0))
     if folder.resolve() == films.resolve():
         raise InvalidValue(f"{folder}: is the folder of the films, whose own annotations stay; give another")
+    if one_pool and training_videos is not None:
+        raise InvalidValue(f"training_videos={training_videos}: one pool has no training films; leave it out")
     settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
-    return _annotate(folder, settings, similarity, encoder, training_videos=training_videos, tops=tops)
+    return _annotate(
+        folder, settings, similarity, encoder, training_videos=training_videos, one_pool=one_pool, tops=tops
+    )
 
 
 def _encoder(similarity: str) -> TextEncoder | None:
@@ -279,6 +287,7 @@ def _annotate(
     encoder: TextEncoder | None,
     *,
     training_videos: int | None = None,
+    one_pool: bool = False,
     tops: Sequence[int] = TOP,
 ) -> GridhouseReport:
     films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
@@ -317,7 +326,7 @@ def _annotate(
         first_id += len(entries)
     ranked = []
     learned = set(of_split["train"])
-    own = np.flatnonzero([row.film.video_id in learned for row in rows])
+    own = np.flatnonzero([one_pool or row.film.video_id in learned for row in rows])
     queries = [query for row, query in _train_queries(rows, taken, draw) if row.film.video_id in learned]
     for number, query in enumerate(queries, start=first_id):
         similarities = similar(query)

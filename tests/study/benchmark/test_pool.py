@@ -1,0 +1,95 @@
+"""One pool of films, as in the papers: what is common, what is apart, and rows from end to end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from comparison.bench import Bench
+from comparison.findings import Findings
+from comparison.plan import IN_POOL, POOL, PRESETS, TOPS, Preset, jobs
+from comparison.report import _about
+from comparison.run import run_pieces, what_is_left
+from comparison.runs import kept_answers, write_runs
+from comparison.studies import STUDIES
+from comparison.world import World
+from moviola.study.measures import evaluate
+from toy_world import MANY_EVENTS, toy_world
+
+ROWS = ("spr-stage1", "xml", "prem-given")
+
+
+@pytest.fixture(scope="module")
+def pool(bench: Bench, toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """The toy comparison in one pool, with the same rows on films that are apart."""
+    given = {"prem-given": (*toy.sizes["prem"],)}
+    preset = replace(
+        toy, world=POOL, recipes=ROWS, unseen=ROWS, conquers=("general",), sizes={**toy.sizes, **given}
+    )
+    made = Bench(tmp_path_factory.mktemp("pool"), preset)
+    shutil.copytree(bench.world("report").folder, made.world(POOL).folder)
+    for split in ("train", "val", "test"):
+        rows = toy_world(toy.videos, events=MANY_EVENTS).queries(made.world(POOL).videos(split))
+        path = made.world(POOL).pairs(split)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps([{**row, "query_id": f"{split}-{row['query_id']}"} for row in rows]))
+    run_pieces(made, note=lambda _: None)
+    return made
+
+
+def test_a_row_goes_from_films_to_its_table(pool: Bench, toy: Preset) -> None:
+    """All films are searched and learned from in one pool, and each split's own where they are apart."""
+    assert what_is_left(pool).names == ()
+    whole, apart = pool.world(POOL), pool.world("report")
+    for split, own in (("train", 12), ("val", 2), ("test", 6)):
+        assert len(whole.split(split).features) == toy.videos
+        assert len(apart.split(split).features) == own
+    learned = whole.split("train").pairs
+    assert len({learned.videos[video] for video in learned.video[learned.moment].tolist()}) == toy.videos
+    for job in pool.jobs():
+        searched = pool.world(job.world).split("test").features.video_ids
+        answered = kept_answers(pool, job.name, "test")
+        assert answered is not None
+        assert set(answered.video_ids) <= set(searched)
+    table = STUDIES["pool"](Findings(pool))
+    assert len(table.rows) == 2 * len(ROWS)
+    assert "all searched by the queries of each split" in _about(Findings(pool))
+
+
+def test_kept_answers_do_for_a_model(pool: Bench, tmp_path: Path) -> None:
+    """What is kept of a row is what it answered, compressed, and is enough for the studies of measures."""
+    copy = replace(pool, out=tmp_path / "pool")
+    shutil.copytree(pool.out, copy.out)
+    shutil.rmtree(copy.out / "models")
+    assert write_runs(copy, tmp_path / "runs", lambda _: None) == len(pool.jobs())
+    for name in ("xml-n20", "prem-given-n20"):
+        run, job = kept_answers(copy, name, "test"), pool.job(name)
+        assert run is not None
+        qrels = pool.world(job.world).split("test").pairs.qrels
+        found = evaluate(run, qrels, ["nDCG@20,IoU>=0.5"]).measures["nDCG@20,IoU>=0.5"]
+        assert found == pytest.approx(pool.result(name)["test"]["nDCG@20,IoU>=0.5"], abs=1e-12)
+    plain = sum(path.stat().st_size for path in (tmp_path / "runs").glob("t*/*-*.json"))
+    assert sum(path.stat().st_size for path in (copy.out / "answers").glob("*-test.json.gz")) < plain / 2
+
+
+def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
+    plan, preset = jobs(PRESETS["pool"]), PRESETS["pool"]
+    names = {*IN_POOL, *(f"conquer-{kind}" for kind in preset.conquers)} - {"conquer"}
+    count = Counter(
+        (job.name.split("-n")[0], job.top) for job in plan if job.group in ("stage1", "main", "seeds")
+    )
+    assert count == {(name, top): 3 if top == 20 else 1 for name in names for top in TOPS}
+    assert {job.name for job in plan if job.world == "report"} == {f"{name}-unseen" for name in names}
+    assert {job.world for job in plan} == {POOL, "report"}
+    assert [job.name for job in plan if job.group == "readings"] == ["spr-relo-5-20", "spr-relo-5-20-trained"]
+
+
+def test_a_world_of_one_pool_has_annotations_of_its_own(world: World) -> None:
+    whole = replace(world, cut=replace(world.cut, one_pool=True))
+    assert whole.pairs("train").parent.name == "annotations-pool"
+    assert whole.videos("train") == whole.videos("test") == sorted(world.features.durations)
