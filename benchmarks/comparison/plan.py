@@ -158,6 +158,7 @@ class Preset:
         conquers: similarities of CONQUER that have main rows.
         unseen: recipes whose main rows are trained with films that are apart, too.
         readings: with SPR's strong and weak positives in both readings of its section 4.7.
+        regularised: main rows that are trained by each of :data:`REGULARISED` too.
     """
 
     videos: int
@@ -183,6 +184,7 @@ class Preset:
     conquers: tuple[str, ...] = CONQUERS
     unseen: tuple[str, ...] = ()
     readings: bool = False
+    regularised: tuple[str, ...] = ()
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -304,6 +306,7 @@ PRESETS: dict[str, Preset] = {
         videos=300, queries=500, films=99, tops=TOPS, top=20, seeds=(0, 1, 2), other_seeds=(0,),
         segments=50, budgets=_budgets(1.0), studies=False, recipes=IN_POOL,
         conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True,
+        regularised=("xml", "reloclnet", "conquer-exclusive", "prem"),
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
@@ -360,6 +363,8 @@ class _Planner:
         yield from self.elsewhere("report", preset.unseen, "unseen")
         if preset.readings:
             yield from self.readings()
+        for row in preset.regularised:
+            yield from self.regularised(row)
         for recipe, times in preset.fifth_longer.items():
             yield from self.elsewhere("report-fifth", [recipe], "longer", times=times)
         if preset.studies:
@@ -536,6 +541,17 @@ class _Planner:
                 own = self.overrides(recipe, top, *more, world=world, times=times)
                 yield Job(f"{name}-{kind}{longer}", recipe, top, 0, own, first, group, world=world)
 
+    def regularised(self, row: str) -> Iterator[Job]:
+        """A baseline with each kind of regularisation, and with rates above those that were tried."""
+        recipe, *kind = MAIN_ROWS[row]
+        for name, settings in REGULARISED.items():
+            own = [
+                setting.format(phase=phase)
+                for setting in settings
+                for phase in (self.preset.budgets[recipe].steps if "{phase}" in setting else ("",))
+            ]
+            yield self.study(f"{row}-{name}", recipe, "regularised", *kind, *own)
+
     def readings(self) -> Iterator[Job]:
         """SPR's strong and weak positives, weak ones below strong ones alone, and trained as answers."""
         most = max(self.preset.tops)
@@ -549,6 +565,15 @@ MAIN_ROWS: dict[str, tuple[str, ...]] = {
     **{f"conquer-{kind}": ("conquer", f"model.similarity={kind}") for kind in CONQUERS},
 }
 """The main rows but stage 1's: recipe, and what the row sets besides."""
+
+REGULARISED: dict[str, tuple[str, ...]] = {
+    "dropout": ("model.dropout=0.3",),
+    "decay": ("{phase}.optimizer.weight_decay=0.1",),
+    "mean": ("{phase}.average=0.99",),
+    "rate": ("{phase}.optimizer.lr=4e-3",),
+}
+"""What may keep a baseline from learning 500 queries by heart, each alone: dropout (.1 else), decay of
+weights (.01 else), a running mean of them, and a rate above the largest that was tried. Val chooses."""
 
 WITH_LINES = ("spr-relo", "reel", "conquer-disjoint")
 """Main rows that are trained with subtitle lines as candidates too."""

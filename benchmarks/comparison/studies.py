@@ -11,6 +11,7 @@ from comparison.findings import Findings
 from comparison.plan import (
     MORE_QUERIES,
     OTHER_LABELS,
+    REGULARISED,
     SENTENCES,
     STRATEGIES,
     TRUTH,
@@ -71,6 +72,20 @@ def _pool(found: Findings) -> Table:
         "with each other, not with those of the other setting."
     )
     return Table("One pool and unseen films", ("model", *_head_by_type(found)), rows, text)
+
+
+def _regularised(found: Findings) -> Table:
+    """The baselines with each kind of regularisation, on val, which chooses, and on test."""
+    rows: list[Row] = []
+    for row in found.preset.regularised:
+        jobs = main(found, [row]) | {f"{NAMES[row]}, {kind}": f"{row}-{kind}" for kind in REGULARISED}
+        for label, job in jobs.items():
+            if found.done(job):
+                val, best = found.val(job), found.result(job)["phases"][-1]
+                steps = f"{best['best_step']} of {best['steps']}"
+                rows.append((label, f"{val[MAIN]:.4f}", steps, *cells(found.test(job), OVER)))
+    text = f"N = {found.preset.top}, one seed. The best on val is a baseline's best row."
+    return Table("The baselines regularised", ("model", f"val {MAIN}", "best step", *OVER), rows, text)
 
 
 def _readings(found: Findings) -> Table:
@@ -307,6 +322,7 @@ def _planned(group: str, make: Callable[[Findings], Table]) -> Callable[[Finding
 STUDIES = {
     "pool": _planned("unseen", _pool),
     "readings": _planned("readings", _readings),
+    "regularised": _planned("regularised", _regularised),
     "longer-training": _planned("longer", _longer),
     "subtitle-lines": _planned("lines", _lines),
     "second-edition": _planned("second-edition", _second_edition),

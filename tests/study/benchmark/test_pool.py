@@ -9,16 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from comparison.bench import Bench
 from comparison.findings import Findings
-from comparison.plan import IN_POOL, POOL, PRESETS, TOPS, Preset, jobs
+from comparison.plan import IN_POOL, POOL, PRESETS, REGULARISED, TOPS, Preset, jobs
 from comparison.report import _about
 from comparison.run import run_pieces, what_is_left
 from comparison.runs import kept_answers, write_runs
 from comparison.studies import STUDIES
 from comparison.world import World
 from moviola.study.measures import evaluate
+from moviola.study.models.pretrained import build
+from moviola.study.training.data import Sizes
+from moviola.study.training.optimizers import make_optimizer
+from moviola.study.training.recipes import recipe
+from moviola.study.training.settings import read_settings
 from toy_world import MANY_EVENTS, toy_world
 
 ROWS = ("spr-stage1", "xml", "prem-given")
@@ -87,6 +93,34 @@ def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
     assert {job.name for job in plan if job.world == "report"} == {f"{name}-unseen" for name in names}
     assert {job.world for job in plan} == {POOL, "report"}
     assert [job.name for job in plan if job.group == "readings"] == ["spr-relo-5-20", "spr-relo-5-20-trained"]
+
+
+@pytest.mark.parametrize("row", PRESETS["pool"].regularised)
+def test_regularisation_reaches_every_part_of_a_baseline(row: str) -> None:
+    """Each kind alone, in each phase: all dropout, what the optimiser decays, the mean of weights, the rate."""
+    by_name = {job.name: job for job in jobs(PRESETS["pool"])}
+    sizes = Sizes(visual=128, subtitle=128, query=128, clip_seconds=1.0, longest=80)
+    found = {}
+    for kind in ("n20", *REGULARISED):
+        job = by_name[f"{row}-{kind}"]
+        how, settings = recipe(job.recipe), read_settings(recipe(job.recipe), overrides=job.overrides)
+        model = build(how.architecture, {**how.sized(sizes), **settings.model})
+        loops = settings.loops.values()
+        decays = {
+            group["weight_decay"]
+            for loop in loops
+            for group in make_optimizer(model, loop.optimizer, 10)[0].param_groups
+        } - {0.0}
+        found[kind] = {
+            "dropout": {part.p for part in model.modules() if isinstance(part, nn.Dropout)},
+            "decay": decays,
+            "mean": {loop.average for loop in loops},
+            "rate": {loop.optimizer.lr for loop in loops},
+        }
+    usual = found.pop("n20")
+    changed = {"dropout": {0.3}, "decay": {0.1}, "mean": {0.99}, "rate": {4e-3}}
+    assert all(usual[kind] != value and len(usual[kind]) == 1 for kind, value in changed.items())
+    assert found == {kind: {**usual, kind: value} for kind, value in changed.items()}
 
 
 def test_a_world_of_one_pool_has_annotations_of_its_own(world: World) -> None:
