@@ -97,7 +97,7 @@ def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
 
 @pytest.mark.parametrize("row", PRESETS["pool"].regularised)
 def test_regularisation_reaches_every_part_of_a_baseline(row: str) -> None:
-    """Each kind alone, in each phase: all dropout, what the optimiser decays, the mean of weights, the rate."""
+    """Each kind alone, in each phase: all dropout, the decay of the optimiser, the mean, the rate."""
     by_name = {job.name: job for job in jobs(PRESETS["pool"])}
     sizes = Sizes(visual=128, subtitle=128, query=128, clip_seconds=1.0, longest=80)
     found = {}
