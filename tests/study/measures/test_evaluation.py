@@ -214,6 +214,25 @@ def test_equal_scores_keep_the_order_in_which_they_were_given() -> None:
     assert run.start.tolist() == [*start[200:].tolist(), *start[:200].tolist()]
 
 
+@pytest.mark.parametrize("preset", [None, "tvr_ranking"])
+def test_the_example_of_figure_2(preset: str | None) -> None:
+    """TVR-Ranking, Figure 2: nDCG@3, IoU >= .3, of p1 to p3, which find g3, g1 and g4.
+
+    p1 and its copy p2 overlap with g1 by .35 and with g3 by .4; p2 gets g1, which alone is left. Their levels
+    are 2, 4 and 2, those of a perfect ranking 4, 2 and 2. Gains are 2^rel - 1, where Eq. 1 prints rel.
+    """
+    truths = {"g1": (0.0, 7.0, 4), "g2": (40.0, 50.0, 2), "g3": (12.0, 20.0, 2), "g4": (100.0, 110.0, 2)}
+    rows = [{"video_id": "v", "start": a, "end": b, "relevance": level} for a, b, level in truths.values()]
+    spans = [(0.0, 20.0), (0.0, 20.0), (100.0, 120.0)]
+    found = [{"video_id": "v", "start": a, "end": b, "score": 3 - n} for n, (a, b) in enumerate(spans)]
+    ious = [[Span(a, b).iou(Span(c, d)) for c, d, _ in truths.values()] for a, b in spans]
+    assert ious == [[0.35, 0, 0.4, 0]] * 2 + [[0, 0, 0, 0.5]]
+    discount = 1 / math.log2(3)
+    expected = (3 + 15 * discount + 3 / 2) / (15 + 3 * discount + 3 / 2)
+    value = evaluate(Run.from_dict({"q": found}), Qrels.from_dict({"q": rows}), "nDCG@3,IoU>=0.3", preset)
+    assert list(value.measures.values()) == [pytest.approx(expected, abs=1e-12)]
+
+
 def test_ids_are_text_everywhere() -> None:
     qrels = Qrels.from_dict({7: [{"video_id": "v", "start": 0, "end": 2, "relevance": 1}]})
     run = Run.from_dict({"7": [{"video_id": "v", "start": 0, "end": 2, "score": 1}]})

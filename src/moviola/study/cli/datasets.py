@@ -276,10 +276,20 @@ def candidates(
     path: Annotated[Path, Argument(help="Annotations with imprecise captions.")],
     queries: Annotated[Path, Option(help="Queries to annotate: JSON, or one query per line.")],
     out: Annotated[Path, out_option("File for the candidate pairs (CSV).")],
-    top: Annotated[int, Option(min=1, max=40, help="Number of candidates per query, in batches of 20.")] = 40,
+    top: Annotated[int, Option(min=1, max=60, help="Number of candidates per query, in batches of 20.")] = 40,
+    drawn: Annotated[
+        int,
+        Option(
+            min=0, help="Further ones per query, drawn from the others: how relevance follows similarity."
+        ),
+    ] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed of the drawn ones.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Find the moments most similar to each query, for people to judge.
+
+    `moviola dataset tasks` takes batches 1 and 2 of them; those of --top 60 --drawn 60, as in TVR-Ranking's
+    study of relevance and similarity, are rated as they are.
 
     Example: `moviola dataset candidates imprecise.jsonl --queries val.json --out pairs.csv`
 
@@ -293,7 +303,7 @@ def candidates(
     require_unread(out, path, queries, durations_beside(path))
     texts = {query.query_id: query.text for query in read_queries(queries)}
     found = read_annotations(path)
-    pairs = find_candidates(texts, found, _sentence_encoder(), top)
+    pairs = find_candidates(texts, found, _sentence_encoder(), top, drawn=drawn, seed=seed)
     write_pairs(pairs, out)
     said = f"{out}: {counted(len(pairs), 'pair')} of {counted(len(texts), 'query')}"
     show(json, {"queries": len(texts), "pairs": len(pairs), "out": str(out)}, said)

@@ -43,10 +43,10 @@ DATA_SETS: dict[str, DataSet] = {
         },
         {
             "xml": {"model": {"max_clips": 12}},
-            **dict.fromkeys(
-                ("prem", "prem-given"),
-                {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}},
-            ),
+            **{
+                name: {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}}
+                for name in ("prem", "prem-given")
+            },
         },
     ),
     "activitynet": DataSet(dict.fromkeys(_CORPUS, (0.0, inf))),

@@ -73,7 +73,7 @@ class Pair:
 
     @property
     def batch(self) -> int:
-        """In which batch the pair is annotated, 1 or 2."""
+        """In which batch of 20 by similarity the pair is; the first two are annotated."""
         return (self.rank - 1) // BATCH + 1
 
     def moment(self) -> dict[str, Any]:

@@ -144,20 +144,41 @@ def pseudo_pairs(
 
 
 def find_candidates(
-    queries: Mapping[str, str], found: Annotations, encoder: TextEncoder, top: int
+    queries: Mapping[str, str],
+    found: Annotations,
+    encoder: TextEncoder,
+    top: int,
+    *,
+    drawn: int = 0,
+    seed: int = 0,
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
 
-    A pair is named ``QUERY:MOMENT``. An unknown duration of a video, or an id of two moments, is an
-    :class:`InvalidValue`.
+    Behind them ``drawn`` of the other moments, at random by ``seed``, each at its rank among all: what the
+    paper's study of relevance and similarity adds to 60 (appendix B.3). A pair is named ``QUERY:MOMENT``.
+
+    Raises:
+        InvalidValue: an unknown duration of a video, an id of two moments, ``top`` or a ``seed`` below its
+            least value, or fewer other moments than are to be drawn.
     """
+    others = len(found) - top
+    if drawn < 0 or seed < 0 or drawn > max(others, 0):
+        raise InvalidValue(
+            f"drawn={drawn}, seed={seed}: give numbers from 0, and at most the {others} others"
+        )
     found.require_durations()
     found.require_different_ids()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
-    pairs = []
-    closest = zip(*nearest(rows[: len(queries)], rows[len(queries) :], top), strict=True)
+    pairs, draw = [], np.random.default_rng(seed)
+    depth = len(found) if drawn else top
+    closest = zip(*nearest(rows[: len(queries)], rows[len(queries) :], depth), strict=True)
     for (query_id, query), (places, values) in zip(queries.items(), closest, strict=True):
-        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
+        ranks = np.arange(min(top, len(places)))
+        if drawn:
+            ranks = np.append(ranks, np.sort(draw.choice(np.arange(top, depth), drawn, replace=False)))
+        for rank, place, value in zip(
+            (ranks + 1).tolist(), places[ranks].tolist(), values[ranks].tolist(), strict=True
+        ):
             moment = found.pair(place)
             name, (start, end) = f"{query_id}:{moment.pop('pair_id')}", moment.pop("timestamp")
             similarity = round(value, 6)
