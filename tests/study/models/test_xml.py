@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor
 from moviola.errors import InvalidValue
 from moviola.study.models import batches
 from moviola.study.models.batches import PairBatch, Ranked
+from moviola.study.models.relevant_content import RelevantContent
 from moviola.study.models.relevant_pairs import RelevantPairsConfig
 from moviola.study.models.xml import XML, XMLConfig, XMLContext, with_endpoints
 
@@ -249,6 +251,45 @@ def assert_same(one: Ranked, other: Ranked) -> None:
     assert torch.equal(one.video, other.video)
     for a, b in ((one.start, other.start), (one.end, other.end), (one.score, other.score)):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", [SMALL, PICTURES, replace(SMALL, stream_weights="query")])
+@torch.no_grad()
+def test_prems_losses_take_the_place_of_its_ranking(config: XMLConfig) -> None:
+    """Of its own scores, one number at a time: the best clips inside and outside the moment, and queries."""
+    content = RelevantContent(temperature=0.5, weak_weight=0.25)
+    model, batch = model_of(replace(config, relevant_content=content)), batch_of(config)
+    context, queries = encoded(model, batch), model.encode_query(batch.query, batch.query_mask)
+    lengths = batch.mask.sum(1).long().tolist()
+
+    def score(query: int, video: int, clips: Sequence[int]) -> Tensor:
+        found = torch.zeros(())
+        for stream, weight in enumerate(queries.weights[query]):
+            vector, rows = queries.retrieval[query, stream], context.retrieval[video, stream]
+            found = found + weight * max(torch.cosine_similarity(vector, rows[clip], dim=0) for clip in clips)
+        return found / content.temperature
+
+    total = dict.fromkeys(("strong", "weak", "query"), 0.0)
+    for pair, video in enumerate(batch.video.tolist()):
+        first, last = batch.labels[pair].tolist()
+        every = range(lengths[video])
+        inside = [clip for clip in every if first <= clip <= last]
+        outside = [clip for clip in every if clip not in inside]
+        rivals = [score(pair, other, range(lengths[other])) for other in range(4) if other != video]
+        others = [score(other, video, every) for other in range(5) if not batch.positives[other, pair]]
+        weight = float(batch.similarity[pair]) / 5
+        for name, own, against, times in (
+            ("strong", inside, rivals, 1.0), ("weak", outside, rivals, 0.25), ("query", inside, others, 1.0),
+        ):  # fmt: skip
+            positive = score(pair, video, own)
+            nce = torch.logsumexp(torch.stack([positive, *against]), 0) - positive
+            total[name] += times * weight * float(nce)
+    terms = model.loss(batch, hard_pool=None)
+    assert set(terms) == {"span", *total}
+    for name, expected in total.items():
+        assert float(terms[name]) == pytest.approx(expected, rel=1e-4)
+    with pytest.raises(InvalidValue, match="both replace"):
+        replace(config, relevant_content=content, relevant_pairs=RelevantPairsConfig())
 
 
 def test_ranking_in_pieces_is_ranking_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from moviola.errors import InvalidValue
 from moviola.study.models.batches import PairBatch, Rows
@@ -35,10 +36,13 @@ from moviola.study.models.layers import (
     InputProjection,
     LearnedPositions,
     best_clip_score,
+    best_present,
     full_precision,
+    present,
     self_attention_bias,
 )
 from moviola.study.models.losses import in_batch_ranking_loss, span_cross_entropy
+from moviola.study.models.relevant_content import RelevantContent, relevant_content_losses
 from moviola.study.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
 from moviola.study.models.streams import TwoStreams, TwoStreamsConfig
 
@@ -59,17 +63,22 @@ class XMLConfig(TwoStreamsConfig):
         kernel: width of the convolutions that predict boundaries; odd.
         positive_mask: leave the videos that are related to a query out of its negatives.
         relevant_pairs: the terms of Maeoki et al. that are added; None for none.
+        relevant_content: PREM's losses of videos in place of XML's ranking of videos and queries, as its
+            paper tunes another retriever with them; None for XML's own.
         release_end: decode the end one clip later than the labels mean it.
     """
 
     kernel: int = 5
     positive_mask: bool = True
     relevant_pairs: RelevantPairsConfig | None = None
+    relevant_content: RelevantContent | None = None
     release_end: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_odd(self.kernel)
+        if self.relevant_content is not None and self.relevant_pairs is not None:
+            raise InvalidValue("relevant_content and relevant_pairs: both replace XML's ranking; give one")
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,9 @@ class XML(TwoStreams):
         Returns:
             ``span``, ``context`` (negative videos), ``query`` (negative queries), ``type`` where weights of
             streams are learned from types, and the terms of
-            :func:`~moviola.study.models.relevant_pairs.relevant_pair_losses`, scalars.
+            :func:`~moviola.study.models.relevant_pairs.relevant_pair_losses`, scalars; or those of
+            :func:`~moviola.study.models.relevant_content.relevant_content_losses` in place of the two
+            negative ones.
 
         Raises:
             InvalidValue: relevance or confidence is needed and missing.
@@ -227,15 +238,17 @@ class XML(TwoStreams):
             pair = torch.arange(len(batch), device=scores.device)
             own_start, own_end = start[pair, video], end[pair, video]
         missed = span_cross_entropy(own_start, own_end, batch.labels)
+        span = {"span": config.span_weight * (batch.similarity * missed).mean(), **weighing}
+        if config.relevant_content is not None:
+            return span | self._content_losses(config.relevant_content, batch, queries, context, excluded)
         negative_context, negative_query = in_batch_ranking_loss(
             scores, excluded, margin=config.margin, pool=hard_pool, generator=generator,
             pairwise=config.ranking_loss,
         )  # fmt: skip
         terms = {
-            "span": config.span_weight * (batch.similarity * missed).mean(),
+            **span,
             "context": config.context_weight * negative_context,
             "query": config.query_weight * negative_query,
-            **weighing,
         }
         if extra is not None:
             terms |= relevant_pair_losses(
@@ -244,6 +257,31 @@ class XML(TwoStreams):
                 span_weight=config.span_weight, pool=hard_pool, generator=generator,
             )  # fmt: skip
         return terms
+
+    def _content_losses(
+        self,
+        content: RelevantContent,
+        batch: PairBatch,
+        queries: XMLQueries,
+        context: XMLContext,
+        excluded: Tensor,
+    ) -> dict[str, Tensor]:
+        """PREM's terms of XML's own scores of videos: a stream counts by its weight for the query."""
+        own = context.select(batch.video)
+        cosines, there = [], []
+        for stream in range(len(self.stream_sizes)):
+            clips = own.retrieval[:, stream]
+            vector = F.normalize(queries.retrieval[:, stream], dim=-1)
+            cosines.append(torch.einsum("bd,bld->bl", vector, F.normalize(clips, dim=-1)))
+            there.append(present(clips, own.mask))
+        similarity, mask = torch.stack(cosines, dim=1), torch.stack(there, dim=1)
+
+        def best_of(clips: Tensor) -> Tensor:
+            best: Tensor = (best_present(similarity, clips) * queries.weights).sum(-1)
+            return best
+
+        scores = self.video_scores(queries, context)
+        return relevant_content_losses(content, batch, scores, best_of, mask, positives=excluded)
 
 
 def _relevant(

@@ -7,12 +7,13 @@ from typing import Literal
 
 from moviola.errors import InvalidValue
 from moviola.study.models.checks import require_heads, require_known, require_positive
+from moviola.study.models.relevant_content import POSITIVES
 
 __all__ = ["PremConfig"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "pooling": ("modality", "mean", "max"),
-    "positives": ("strong+weak", "strong", "video"),
+    "positives": POSITIVES,
     "gate": ("rescaled", "literal", "none"),
 }
 

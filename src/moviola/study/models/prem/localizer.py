@@ -20,7 +20,8 @@ from moviola.study.models.prem.encoders import (
     stream_mask,
     transformer,
 )
-from moviola.study.models.prem.spans import clips_inside, relevant_spans, span_scores
+from moviola.study.models.prem.spans import relevant_spans, span_scores
+from moviola.study.models.relevant_content import clips_inside
 
 __all__ = ["Boundaries", "PremLocalizer"]
 

@@ -14,7 +14,8 @@ from moviola.study.models.layers import ModularQuery, full_precision
 from moviola.study.models.prem.config import PremConfig
 from moviola.study.models.prem.encoders import POOLINGS, QueryEncoder, VideoEncoder, stream_mask
 from moviola.study.models.prem.localizer import Boundaries, PremLocalizer
-from moviola.study.models.prem.spans import clips_inside, span_scores, suppress_spans
+from moviola.study.models.prem.spans import span_scores, suppress_spans
+from moviola.study.models.relevant_content import relevant_content_losses
 
 __all__ = ["Prem", "PremContext", "PremQueries", "PremRetriever"]
 
@@ -60,44 +61,15 @@ class PremRetriever(nn.Module):
         return torch.cat([_best(_similarity(queries, block), valid) for block, valid in blocks], dim=1)
 
     def loss(self, batch: PairBatch) -> dict[str, Tensor]:
-        """Relevant content-enhanced contrastive learning (equations 7 and 8, and L^q).
-
-        ``batch.labels`` are first and last clip, both inclusive. Negatives are the other videos of the batch,
-        each once however many pairs share it, and the queries of the other pairs, without those that
-        ``batch.positives`` marks.
-
-        Returns:
-            Weighted terms, each a mean over pairs: ``strong`` (``video`` where the positive is the best of
-            the whole video), ``weak``, ``query``, as configured.
-        """
-        config = self.config
-        mask = stream_mask(config, batch.mask, batch.subtitles)
+        """:func:`~moviola.study.models.relevant_content.relevant_content_losses` of its own scores."""
+        mask = stream_mask(self.config, batch.mask, batch.subtitles)
         units = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         queries = self.encode_query(batch.query, batch.query_mask)
         similarity = _similarity(queries, units)  # (B, V, S, L)
-        against = _best(similarity, mask) / config.temperature  # (B, V)
         own = similarity[torch.arange(len(batch), device=mask.device), batch.video]  # (B, S, L)
-        own_mask = mask[batch.video]
-        inside = clips_inside(batch.labels, batch.mask[batch.video])[:, None]
-        pair_of = F.one_hot(batch.video, len(batch.mask)).to(against.dtype)
-        negative = (batch.positives.to(against.dtype) @ pair_of) == 0  # (B, V): a video counts once
-
-        def contrast(positive: Tensor, scores: Tensor, others: Tensor) -> Tensor:
-            """InfoNCE of one (B,) positive against the others of its row: (B,)."""
-            scores = torch.cat([positive[:, None], scores.masked_fill(~others, -torch.inf)], dim=1)
-            return batch.similarity * (scores.logsumexp(1) - positive)
-
-        clips = own_mask if config.positives == "video" else own_mask & inside
-        positive = _best(own, clips) / config.temperature
-        terms = {"video" if config.positives == "video" else "strong": contrast(positive, against, negative)}
-        if config.positives == "strong+weak":
-            outside = own_mask & ~inside
-            any_outside = outside.any(-1).any(-1)
-            weak = _best(own, outside) / config.temperature
-            terms["weak"] = config.weak_weight * contrast(weak, against, negative) * any_outside
-        if config.video_to_query:
-            terms["query"] = contrast(positive, against[:, batch.video].T, ~batch.positives.T)
-        return {name: term.mean() for name, term in terms.items()}
+        return relevant_content_losses(
+            self.config, batch, _best(similarity, mask), lambda clips: _best(own, clips), mask[batch.video]
+        )
 
 
 def _similarity(queries: Tensor, units: Tensor) -> Tensor:

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from moviola.errors import InvalidValue
 from moviola.study.models.prem.config import PremConfig
 
-__all__ = ["clips_inside", "relevant_spans", "span_scores", "suppress_spans"]
-
-
-def clips_inside(labels: Tensor, mask: Tensor) -> Tensor:
-    """(B, L) bool, the clips of moments (B, 2) int64, first and last inclusive, in videos with mask (B, L).
-
-    Raises:
-        InvalidValue: a moment does not lie in its video.
-    """
-    start, end = labels.T
-    wrong = (start < 0) | (end < start) | (end >= mask.sum(1))
-    if bool(wrong.any()):
-        pair = int(wrong.nonzero()[0, 0])
-        raise InvalidValue(
-            f"pair {pair}: moment {labels[pair].tolist()} does not lie in its video of "
-            f"{int(mask[pair].sum())} clips; give first and last clip, both inclusive, counted from 0"
-        )
-    clip = torch.arange(mask.shape[1], device=mask.device)
-    return cast("Tensor", (clip >= start[:, None]) & (clip <= end[:, None]))
+__all__ = ["relevant_spans", "span_scores", "suppress_spans"]
 
 
 def relevant_spans(
