@@ -69,11 +69,15 @@ def is_rounded(figure: str, number: float) -> bool:
     return float(f"{scaled:.{digits}f}") == float(text)
 
 
-def differences(where: str, found: Sequence[str], numbers: Sequence[float]) -> list[str]:
-    """What of a text's figures is not the number that is stored for it; a figure more or less is one."""
+def differences(where: str, found: Sequence[str], numbers: Sequence[float | None]) -> list[str]:
+    """What of a text's figures is not the number that is stored for it; a figure more or less is one.
+
+    None stands for a figure that is none of ours.
+    """
     if len(found) != len(numbers):
         return [f"{where}: {len(found)} figures ({', '.join(found)}), {len(numbers)} stored numbers"]
-    wrong = [(own, number) for own, number in zip(found, numbers, strict=True) if not is_rounded(own, number)]
+    both = zip(found, numbers, strict=True)
+    wrong = [(own, n) for own, n in both if n is not None and not is_rounded(own, n)]
     return [f"{where}: {own}, stored {number:.5g}" for own, number in wrong]
 
 
