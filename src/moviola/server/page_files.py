@@ -37,7 +37,7 @@ _IMPORT = re.compile(r'^import (?:\* as (\w+)|(\{[^}]*\})) from "(\.[^"]+)";$', 
 _BARE_IMPORT = re.compile(r'^import "(\.[^"]+)";$', re.MULTILINE)
 _LATE_IMPORT = re.compile(r'(?<![\w.])import\("(\.[^"]+)"\)')
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-_TYPES = re.compile(r"/\*\*(?:(?!\*/).)*\*/", re.DOTALL)
+_COMMENTS = re.compile(r"/\*\*(?:(?!\*/).)*\*/|^[ \t]*//[^\n]*\n", re.DOTALL | re.MULTILINE)
 _UNKNOWN = re.compile(r"^(?:import\b|export\b).*$", re.MULTILINE)
 _LINKED = """\
 const $modules = {};
@@ -151,7 +151,7 @@ def _answer(file: _File, request: Headers, headers: dict[str, str]) -> Response:
 
 
 def linked(name: str, read: Callable[[str], str]) -> str:
-    """A module and all that it imports, now or later, as one script; comments with types are left out.
+    """A module and all that it imports, now or later, as one script; comments in lines of their own are left out.
 
     Each module becomes a function that gives its exports when it is first imported: an import of names is
     taken apart, so names that are exported are constant, and no module imports itself round a circle
@@ -180,7 +180,7 @@ def linked(name: str, read: Callable[[str], str]) -> str:
             whole, names, other = found.groups()
             return f"const {whole or names.replace(' as ', ': ')} = await $load({path(other)});"
 
-        text = _IMPORT.sub(imported, _TYPES.sub("", read(module)))
+        text = _IMPORT.sub(imported, _COMMENTS.sub("", read(module)))
         text = _BARE_IMPORT.sub(lambda found: f"await $load({path(found[1])});", text)
         text = _LATE_IMPORT.sub(lambda found: f"$load({path(found[1])})", text)
         exports = ", ".join(name for _, name in _EXPORT.findall(text))

@@ -126,6 +126,18 @@ def test_a_writer_leaves_columns_which_are_read_without_the_catalogue(
     assert library.search(QUERY, filter=Filter(video_length=(0.0, 30.0)))
 
 
+def test_columns_that_no_file_has_are_made_of_one_reading(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 10,000 videos the facts were read again for each column: the filters of the page came after 1.8 s."""
+    (library.folder / "cache" / "columns.table").unlink()
+    read = []
+    facts_of = store_module.facts_of
+    monkeypatch.setattr(store_module, "facts_of", lambda *of: read.append(1) or facts_of(*of))
+    assert set(columns(library)) == {name for name in COLUMNS if name != "near"}
+    assert len(read) == 1
+
+
 def test_a_column_whose_rule_has_changed_is_made_again(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

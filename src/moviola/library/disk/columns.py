@@ -274,8 +274,8 @@ class TextValues:
 
 
 class Columns(Mapping[str, Any]):
-    """Columns of some videos, read or made when they are asked for; safe for threads, which at worst make one
-    twice.
+    """Columns of some videos, read when they are asked for; those that are not stored are then made, all at
+    once. Safe for threads, which at worst make them twice.
 
     Args:
         columns: by name.
@@ -291,13 +291,19 @@ class Columns(Mapping[str, Any]):
         count: int,
         stored: Mapping[str, Arrays] | None = None,
     ) -> None:
-        self._columns, self._facts, self._count, self._stored = columns, facts, count, stored or {}
+        self._columns, self._facts, self._count = columns, facts, count
+        self._stored = dict(stored or {})
         self._known: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._known:
-            arrays = self._stored.get(name) or _made(self._columns[name], self._facts())
-            self._known[name] = KINDS[self._columns[name].kept].read(arrays, self._count)
+            if name not in self._stored:
+                facts = self._facts()
+                missing = {
+                    other: column for other, column in self._columns.items() if other not in self._stored
+                }
+                self._stored |= {other: _made(column, facts) for other, column in missing.items()}
+            self._known[name] = KINDS[self._columns[name].kept].read(self._stored[name], self._count)
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -43,9 +43,9 @@ let running = new AbortController();
 let cards = [];
 let current = 0;
 
-/** Search soon: what is typed meanwhile counts.
+/** Search soon: what is typed meanwhile counts; where no field has the focus, as when a link was opened, nothing is.
  * @param {number} [wait] */
-function searchSoon(wait = TYPING) {
+function searchSoon(wait = document.activeElement?.matches("input, textarea") ? TYPING : 0) {
   results.setAttribute("aria-busy", "true");
   clearTimeout(timer);
   timer = window.setTimeout(() => void search(), wait);
