@@ -16,6 +16,7 @@ from av.video.frame import VideoFrame
 from PIL import Image
 
 from moviola.errors import UnreadableMedia
+from moviola.files.reasons import reason
 
 __all__ = ["converted", "is_animated"]
 
@@ -86,7 +87,9 @@ def _times(path: Path) -> Iterator[tuple[int, int]]:
         with Image.open(path, formats=["WEBP"]) as image:
             count = getattr(image, "n_frames", 1)
             if (pixels := image.width * image.height * count) > _MOST_PIXELS:
-                raise UnreadableMedia(path, f"{pixels:,} pixels in all pictures; at most {_MOST_PIXELS:,}")
+                raise UnreadableMedia(
+                    path, reason("too many", pixels=f"{pixels:,}", most=f"{_MOST_PIXELS:,}")
+                )
             for number in range(count):
                 image.seek(number)
                 image.load()
@@ -95,6 +98,4 @@ def _times(path: Path) -> Iterator[tuple[int, int]]:
                 start += lasts
     except _DAMAGE as error:
         if not start:
-            raise UnreadableMedia(
-                path, f"no picture of this animated WebP can be decoded ({error})"
-            ) from error
+            raise UnreadableMedia(path, reason("no animation", why=error)) from error

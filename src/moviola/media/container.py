@@ -22,6 +22,7 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from moviola.errors import NoVideoStream, UnreadableMedia
+from moviola.files.reasons import reason
 from moviola.media.animated_webp import converted, is_animated
 
 __all__ = [
@@ -98,15 +99,13 @@ def regular_file(path: str | Path) -> os.stat_result:
     try:
         status = path.stat()
     except FileNotFoundError as error:
-        what = "a link to a file that does not exist" if path.is_symlink() else "no such file"
-        raise UnreadableMedia(path, f"cannot be read ({what})") from error
+        raise UnreadableMedia(path, reason("broken link" if path.is_symlink() else "no file")) from error
     except (OSError, ValueError) as error:  # ValueError: no name of a file at all
-        reason = getattr(error, "strerror", None) or error
-        raise UnreadableMedia(path, f"cannot be read ({reason})") from error
+        why = getattr(error, "strerror", None) or error
+        raise UnreadableMedia(path, reason("unreadable", why=why)) from error
     if not stat.S_ISREG(status.st_mode):
-        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
-        kind = kinds.get(stat.S_IFMT(status.st_mode), "a device")
-        raise UnreadableMedia(path, f"{kind}, not a file; give a file")
+        kinds = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+        raise UnreadableMedia(path, reason(kinds.get(stat.S_IFMT(status.st_mode), "device")))
     return status
 
 
@@ -152,7 +151,7 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
     a picture, or one that libav does not know.
     """
     if regular_file(Path(path)).st_size == 0:
-        raise UnreadableMedia(path, "the file is empty (0 bytes)")
+        raise UnreadableMedia(path, reason("empty"))
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
     absolute = Path(path).absolute()
     if is_animated(absolute):
@@ -165,13 +164,9 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
         raise UnreadableMedia(path, _why_unreadable(absolute, error)) from error
     with container:
         if container.format.name in _LISTS:
-            raise UnreadableMedia(
-                path, f"a list of other files ({container.format.name}), no media file; give these files"
-            )
+            raise UnreadableMedia(path, reason("list", format=container.format.name))
         if container.format.name.endswith("_pipe"):  # libav's demuxers of pictures
-            raise UnreadableMedia(
-                path, "a still picture despite its name, no video; `--picture` searches for what it shows"
-            )
+            raise UnreadableMedia(path, reason("picture"))
         yield container
 
 
@@ -229,13 +224,13 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
     usable = [s for s in pictures if s.codec_context is not None and s.time_base]
     if not usable:
         if pictures:
-            raise UnreadableMedia(path, "the video stream has a codec that is not known here")
+            raise UnreadableMedia(path, reason("no codec"))
         kinds = sorted({s.type for s in container.streams if s.type != "video"})
         if not {"audio", "subtitle"}.intersection(kinds):
-            raise UnreadableMedia(path, "no stream in it can be read; it was cut short or is damaged")
+            raise UnreadableMedia(path, reason("no stream"))
         held = " and ".join(kinds)
         cover = " with cover art" if container.streams.video else ""
-        raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
+        raise NoVideoStream(path, reason("no film", held=held, cover=cover))
     chosen = usable[0] if len(usable) == 1 else _film_among(usable, path)
     _require_decodable(container, chosen, path)
     return chosen
@@ -245,9 +240,7 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
     """Refuse, by the header, what would take unlimited memory or time."""
     width, height = stream.codec_context.width, stream.codec_context.height
     if width * height > MAX_PIXELS:
-        raise UnreadableMedia(
-            path, f"pictures of {width} x {height} pixels; at most {MAX_PIXELS:,} pixels can be decoded"
-        )
+        raise UnreadableMedia(path, reason("too large", width=width, height=height, most=f"{MAX_PIXELS:,}"))
     # The header may be silent, and a later picture of the stream larger.
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
     rate = stream.average_rate
@@ -257,9 +250,7 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
         is_heard = heard >= _AS_LONG * length and length <= LONGEST_VIDEO
         longest = _LONGEST_EVEN if rate == stream.base_rate else _LONGEST_SLOW
         if (length > longest and not is_heard) or container.format.name == "avi":
-            raise UnreadableMedia(
-                path, f"damaged header: a picture every {1 / float(rate):g} s; write the file again"
-            )
+            raise UnreadableMedia(path, reason("header", seconds=f"{1 / float(rate):g}"))
 
 
 def _seconds(stream: av.stream.Stream) -> float:
@@ -291,14 +282,14 @@ def _why_unreadable(path: Path, error: Exception) -> str:
         with path.open("rb") as file:
             head = file.read(4096)
     except OSError as problem:
-        return f"cannot be read ({problem.strerror})"
+        return reason("unreadable", why=problem.strerror)
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") and not has_box(path, b"moov"):
-        return "MP4 without its index (moov): the recording was cut short or never finished"
+        return reason("no index")
     if not any(head):
-        return "the file holds only zeros; copy it again from its source"
+        return reason("zeros")
     if _is_text(head):
-        return f"a text file, not a video, whatever its name says ({path.suffix or 'no suffix'})"
-    return f"not a media file that can be read ({getattr(error, 'strerror', None) or error})"
+        return reason("text", suffix=path.suffix or "no suffix")
+    return reason("no media", why=getattr(error, "strerror", None) or error)
 
 
 def _is_text(head: bytes) -> bool:

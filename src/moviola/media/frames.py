@@ -15,6 +15,7 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
+from moviola.files.reasons import reason
 from moviola.media.container import DAMAGE, LONGEST_VIDEO, open_video
 from moviola.media.display_order import CannotPrune
 from moviola.media.frame_selection import Grid, Moments, Picture, Watcher, every_picture, needed_pictures
@@ -162,9 +163,7 @@ class FrameStream:
         for k, picture in self._pictures():
             time = float(self._grid.exact(k))
             if time > LONGEST_VIDEO:
-                raise UnreadableMedia(
-                    self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"
-                )
+                raise UnreadableMedia(self._path, reason("too long", hours=LONGEST_VIDEO // 3600))
             since = self._source.seconds(picture.since)
             try:
                 if last is None or picture.since != last.since:
@@ -180,7 +179,7 @@ class FrameStream:
             last = picture
             yield SampledFrame(time, since, image)
         if last is None:
-            raise UnreadableMedia(self._path, "no picture can be decoded")
+            raise UnreadableMedia(self._path, reason("no picture"))
         self._source.note_shortfall()
         if self._grid.count is None:  # all of the file was read
             self._source.note_gaps()

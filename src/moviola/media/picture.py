@@ -17,6 +17,7 @@ from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from moviola.files.reasons import reason
 from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.media.deinterlace import deinterlaced
 from moviola.media.tone_mapping import DEEP_RGB, Tone, ToneMapper
@@ -89,8 +90,7 @@ def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction
     """
     width, height = max(1, round(frame.width * aspect)), frame.height
     if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
-        most = f"the longer side may be at most {MAX_ASPECT_RATIO} times the shorter"
-        raise ValueError(f"pictures of {width} x {height} pixels; {most}")
+        raise ValueError(reason("too narrow", width=width, height=height, most=MAX_ASPECT_RATIO))
     return (height, width) if orientation.transpose else (width, height)
 
 

@@ -24,7 +24,7 @@ from moviola.search.alerts import AlertOptions
 from moviola.server.inside import require_inside, resolved
 from moviola.server.problems import Busy, Forbidden, unexpected
 from moviola.server.progress import Progress
-from moviola.server.schemas import Job, Refusal
+from moviola.server.schemas import Job, Refusal, Why
 
 __all__ = ["ENDED", "Event", "Jobs", "watch"]
 
@@ -71,7 +71,8 @@ class Run:
             self.progress.at(line["progress"]["share"])
             self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
         elif "refused" in line:
-            self.note("refused", refused=[*self.job.refused, Refusal(**line["refused"])])
+            one = Refusal(**line["refused"], why=Why.of(line["refused"]["reason"]))
+            self.note("refused", refused=[*self.job.refused, one])
         else:  # its last line: an error, or the numbers of videos and copies
             self.job = self.job.model_copy(update=line)
 

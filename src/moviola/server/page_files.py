@@ -151,7 +151,7 @@ def _answer(file: _File, request: Headers, headers: dict[str, str]) -> Response:
 
 
 def linked(name: str, read: Callable[[str], str]) -> str:
-    """A module and all that it imports, now or later, as one script; comments in lines of their own are left out.
+    """A module and all that it imports, now or later, as one script; without comments that fill lines.
 
     Each module becomes a function that gives its exports when it is first imported: an import of names is
     taken apart, so names that are exported are constant, and no module imports itself round a circle

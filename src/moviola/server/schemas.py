@@ -5,10 +5,11 @@ Times are seconds from the start of a video, scores are in [0, 1].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from moviola.files.reasons import read_reason
 from moviola.search.notes import NoteKind
 from moviola.search.schema import (
     Filters,
@@ -23,10 +24,10 @@ from moviola.types import Band, CueKind, HeldAs, ReasonKind
 
 __all__ = [
     "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "FieldInfo", "FieldList",
-    "FoundMoment", "Job", "JobList", "JobRequest", "LibraryInfo", "LimitsInfo", "ModelInUse", "Name",
+    "FoundMoment", "Job", "JobList", "LibraryInfo", "LimitsInfo", "ModelInUse", "Name",
     "PictureAnswer", "Problem", "ProblemAnswer", "Refusal", "RequestModel", "ResponseModel", "Score",
     "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "VideoDetails", "VideoList",
-    "VideoSummary", "WorkProgress", "raw_body",
+    "VideoSummary", "Why", "WorkProgress", "raw_body",
 ]  # fmt: skip
 
 State = Literal["ready", "partial", "refused"]
@@ -350,6 +351,7 @@ class VideoSummary(ResponseModel):
     duration: float = Field(examples=[92.4])
     state: State = Field(examples=["ready"])
     error: str = Field(description="Why it was refused, or its damage.", examples=[""])
+    why: Why = Field(description="What that says.", examples=[{"code": "", "values": {}}])
     bytes: int = Field(examples=[18_345_233])
     modified: str = Field(description="Last change of the file.", examples=["2024-05-01T18:30:00+00:00"])
     shots: int = Field(description="Number of shots; 0 if unknown.", examples=[12])
@@ -440,22 +442,26 @@ class CueList(ResponseModel):
 # ---- jobs ----------------------------------------------------------------------------------------------
 
 
-class JobRequest(RequestModel):
-    """Files and folders to index."""
+class Why(ResponseModel):
+    """What an English reason says, to say it in another language."""
 
-    sources: list[Name] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
-    ocr: bool | None = Field(
-        default=None,
-        description="Read text in pictures; null: if its packages are installed.",
-        examples=[None],
-    )
+    code: str = Field(description="Empty for a reason of another kind.", examples=["text"])
+    values: dict[str, str] = Field(description="What the reason names.", examples=[{"suffix": ".mp4"}])
+
+    @classmethod
+    def of(cls, words: str) -> Self:
+        """What a reason says."""
+        return cls(**read_reason(words)._asdict())
 
 
 class Refusal(ResponseModel):
     """A refused file, and the reason."""
 
     video: str = Field(examples=["broken"])
-    reason: str = Field(examples=["broken.mp4: a text file, not a video, whatever its name says; skipped"])
+    reason: str = Field(
+        examples=["broken.mp4: a text file, not a video, whatever its name says (.mp4); skipped"]
+    )
+    why: Why
 
 
 class Job(ResponseModel):

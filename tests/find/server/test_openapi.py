@@ -48,7 +48,8 @@ def test_everything_has_an_example(document: dict[str, Any]) -> None:
 
 def test_examples_are_valid(document: dict[str, Any]) -> None:
     from moviola.server.routes.exports import ExportRequest
-    from moviola.server.schemas import CurveRequest, JobRequest, SearchRequest
+    from moviola.server.routes.jobs import JobRequest
+    from moviola.server.schemas import CurveRequest, SearchRequest
 
     for model in (SearchRequest, CurveRequest, ExportRequest, JobRequest):
         name = model.__name__

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from moviola.errors import counted
 from moviola.files.presence import is_file
+from moviola.files.reasons import reason
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
@@ -49,7 +50,7 @@ class Copy:
     mtime_ns: int
 
 
-NOT_THERE = "it is not there"
+NOT_THERE = reason("root gone")
 """Why a root is away whose folder is gone."""
 
 # Videos of a root that are looked at to know another volume by them.
@@ -162,10 +163,10 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     except FileNotFoundError:
         return NOT_THERE
     except OSError as error:
-        return f"it cannot be read ({error.strerror})"
+        return reason("root unreadable", why=error.strerror)
     videos = list(held)
     if empty and videos:
-        return f"it is empty, and held {counted(len(videos), 'video')}"
+        return reason("root empty", videos=counted(len(videos), "video"))
     if not videos or volume_of(folder) == volume:  # if none is there, they were deleted
         return ""
     if not volume and any(is_there(video.path, video.size) for video in videos):
@@ -181,11 +182,8 @@ def _another_volume(folder: Path, videos: Sequence[VideoRow]) -> str:
         return ""
     whole, place = counted(len(videos), "video"), shlex.quote(str(folder))
     if not found:
-        return f"another volume lies there, which has none of its {whole}"
-    return (
-        f"another volume lies there, which has {found} of {len(sample)} of its {whole}; if it is the right "
-        f"one, `moviola library move {place} {place}` says so"
-    )
+        return reason("root of none", videos=whole)
+    return reason("root of some", found=found, sample=len(sample), videos=whole, place=place)
 
 
 def _is_same(video: VideoRow) -> bool:

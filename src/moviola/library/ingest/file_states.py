@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from moviola.errors import InvalidValue, UnreadableMedia, printable
+from moviola.files.reasons import reason
 from moviola.media import SUBTITLE_SUFFIXES
 
 __all__ = ["changed_at", "require_unicode", "resolved", "signature", "suffix_of"]
@@ -35,7 +36,7 @@ def require_unicode(*paths: Path) -> None:
     """Refuse a path that is not UTF-8: ids and paths are stored and printed as text."""
     for path in paths:
         if printable(path) != str(path):
-            raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
+            raise UnreadableMedia(path, reason("no name", path=printable(path)))
 
 
 def changed_at(status: os.stat_result) -> int:

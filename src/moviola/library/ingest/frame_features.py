@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError, UnreadableMedia, printable
+from moviola.files.reasons import reason
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.disk.schema import encoding_of
@@ -173,7 +174,7 @@ def encode_videos(
 
 def _require_no_link(file: FoundFile) -> None:
     if os.path.realpath(file.path) != str(file.path):
-        raise UnreadableMedia(file.path, "a link has come to stand there since it was listed; index it again")
+        raise UnreadableMedia(file.path, reason("link since"))
 
 
 def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:

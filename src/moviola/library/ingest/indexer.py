@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.files.presence import is_gone
+from moviola.files.reasons import reason
 from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
@@ -344,10 +345,9 @@ class Indexer:
         store.require_in_place()
         read = encoded.subtitles
         report.note_subtitles(file.video_id, read.problems, read.notes)
-        error = ""
-        if encoded.broken_at is not None:
-            error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
-            report.partial[file.video_id] = error
+        broken = encoded.broken_at
+        error = "" if broken is None else reason("damaged", seconds=f"{broken:.1f}")
+        report.partial |= {file.video_id: error} if error else {}
         frames = cues = None
         if encoded.frames is not None:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moviola.errors import MediaError, printable
+from moviola.files.reasons import reason
 from moviola.library.disk.places import Copy, Root
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import State, VideoRow
@@ -84,7 +85,7 @@ class Plan:
 
 def why_unreadable(error: MediaError | OSError) -> str:
     """Why a file cannot be used."""
-    return error.reason if isinstance(error, MediaError) else f"cannot be read ({error.strerror})"
+    return error.reason if isinstance(error, MediaError) else reason("unreadable", why=error.strerror)
 
 
 def only_renamed(video: VideoRow, found: FoundFile) -> bool:

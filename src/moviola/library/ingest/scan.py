@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from moviola.errors import MediaError, NotFound, printable
 from moviola.files.presence import is_folder, is_gone
+from moviola.files.reasons import reason
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.places import (
@@ -182,7 +183,7 @@ class _Planner:
 
         def note_unreadable(error: OSError) -> None:
             name = printable(error.filename)
-            self.plan.refused[name] = f"{name}: cannot be read ({error.strerror}); skipped"
+            self.plan.refused[name] = f"{name}: {reason('unreadable', why=error.strerror)}; skipped"
 
         walker = LeavingOut(folder, root.patterns, defaults=root.defaults)
         kinds = self._suffixes | self._suffixes_below(folder)
@@ -218,7 +219,7 @@ class _Planner:
 
     def _refuse_link(self, path: Path, folder: Path) -> None:
         self.plan.refused[printable(path)] = (
-            f"{printable(path.name)}: a link out of {printable(folder)}; skipped"
+            f"{printable(path.name)}: {reason('link out', folder=printable(folder))}; skipped"
         )
 
     def _subtitles(self, path: Path, within: Path | None) -> tuple[Path, ...]:
@@ -233,7 +234,7 @@ class _Planner:
                 self._refuse_link(file, within)
             elif own.suffix.lower() not in SUBTITLE_SUFFIXES:
                 self.plan.refused[printable(file)] = (
-                    f"{printable(file.name)}: a link to no subtitles; skipped"
+                    f"{printable(file.name)}: {reason('link to no subtitles')}; skipped"
                 )
             else:
                 beside.append(own)

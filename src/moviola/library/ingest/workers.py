@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from moviola.errors import InvalidValue, UnreadableMedia
+from moviola.files.reasons import reason
 from moviola.library.disk.places import is_there
 from moviola.plugins import plugin
 
@@ -82,5 +83,4 @@ def require_seen(files: Iterable[tuple[Path, int]]) -> None:
     """
     for path, size in files:
         if not is_there(path, size):
-            reason = f"no file of {size} bytes here; every node must see the videos by the same paths"
-            raise UnreadableMedia(path, reason)
+            raise UnreadableMedia(path, reason("not on node", size=size))

@@ -7,15 +7,28 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path
 from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
 
+from moviola.search.schema import Name as Source
 from moviola.server.jobs import ENDED, Jobs
-from moviola.server.schemas import Job, JobList, JobRequest
+from moviola.server.schemas import Job, JobList, RequestModel
 from moviola.server.service import ServiceOf
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 Name = Annotated[str, Path(max_length=100, description="Of the job.", examples=["9f86d081884c7d65"])]
 _RETRY = 2000  # milliseconds after which a browser reconnects
+
+
+class JobRequest(RequestModel):
+    """Files and folders to index."""
+
+    sources: list[Source] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
+    ocr: bool | None = Field(
+        default=None,
+        description="Read text in pictures; null: if its packages are installed.",
+        examples=[None],
+    )
 
 
 @router.post("", status_code=201)

@@ -18,7 +18,7 @@ from moviola.library.near_copies import NearCopies, exact_copies, find_near_copi
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
-from moviola.server.schemas import Job, ResponseModel, VideoSummary, WorkProgress
+from moviola.server.schemas import Job, ResponseModel, VideoSummary, Why, WorkProgress
 from moviola.server.service import Service, ServiceOf, VideoOf, decoded
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
@@ -32,6 +32,7 @@ class RootInfo(ResponseModel):
     path: str = Field(examples=["videos/holiday"])
     videos: int = Field(description="Number of videos in it.", examples=[24])
     away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
+    why: Why = Field(description="What that says.", examples=[{"code": "", "values": {}}])
     watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
     patterns: list[str] = Field(description="Patterns of files to leave out.", examples=[["*/proxies/*"]])
 
@@ -105,7 +106,11 @@ async def roots(service: ServiceOf) -> RootList:
     """The folders of the library, and whether they are there now."""
     watched = {folder.resolve() for folder in service.options.watch}
     found = await service.media.run(roots_in, service.library.catalogue)
-    return RootList(roots=[RootInfo(**asdict(one), watched=Path(one.path) in watched) for one in found])
+    return RootList(
+        roots=[
+            RootInfo(**asdict(one), why=Why.of(one.away), watched=Path(one.path) in watched) for one in found
+        ]
+    )
 
 
 @router.get("/duplicates")

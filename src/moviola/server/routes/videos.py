@@ -130,7 +130,8 @@ def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
     recording = service.library.recordings.get(video.video_id)
     return schemas.VideoSummary(
         **whereabouts(video, catalogue), video_id=video.video_id, path=video.path, duration=video.duration,
-        state=video.state, error=video.error, bytes=video.size,
+        state=video.state, error=video.error, why=schemas.Why.of(video.error),
+        bytes=video.size,
         modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
         shots=len(catalogue.shots(video.row)), width=video.width, height=video.height,
         video_codec=video.codec, version=str(video.row),

@@ -23,15 +23,16 @@ import { questionFields } from "./store.js";
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
- * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root
+ *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
+ * @typedef {import("./reasons.js").Why} Why
+ * @typedef {{path: string, videos: number, away: string, why: Why, watched: boolean, patterns: string[]}} Root
  * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
  * @typedef {{stream: number | null, about: string, held_as: string, used: boolean, said: string}} HeldPart
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, holds: HeldPart[], subtitles: string[], unread: string[], says: {kind: string, text: string}[]}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string, language: string, form: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
- * @typedef {{video: string, reason: string}} Refused
+ * @typedef {{video: string, reason: string, why: Why}} Refused
  * @typedef {{job: string, sources: string[], state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
  *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, copies: number, error: string}} Job
  * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],

@@ -54,8 +54,9 @@ export function choose(name) {
   location.reload();
 }
 
-/** @param {string} text @param {Record<string, string | number>} values */
-const filled = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
+/** A message with its values.
+ * @param {string} text @param {Record<string, string | number>} values */
+export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 
 /**
  * A message in the page's language.

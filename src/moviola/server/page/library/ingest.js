@@ -5,6 +5,7 @@ import { h, icon, iconButton, refill, takeAway } from "../base/dom.js";
 import { size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../base/language.js";
+import { reasonSaid } from "../base/reasons.js";
 import { libraryInfo, remembered, view } from "../base/store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "../base/waiting.js";
@@ -161,7 +162,7 @@ function jobParts(job, dismiss) {
       h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : outcome(job)), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
-    job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,
+    job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason, why }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reasonSaid(why, reason))))) : null,
   ];
 }
 

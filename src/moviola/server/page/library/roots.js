@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { fill, h } from "../base/dom.js";
 import { size } from "../base/format.js";
 import { plural, t } from "../base/language.js";
+import { reasonSaid } from "../base/reasons.js";
 
 const SHOWN = 20; // groups of copies
 
@@ -11,8 +12,8 @@ const list = h("ul", { class: "roots" });
 const copies = h("details", { class: "copies", hidden: true });
 
 /** @param {api.Root} root */
-function rootRow({ path, videos, away, watched, patterns }) {
-  const state = away ? h("span", { class: "why" }, t("away: {why}", { why: away })) : watched ? t("watched") : "";
+function rootRow({ path, videos, away, why, watched, patterns }) {
+  const state = away ? h("span", { class: "why" }, t("away: {why}", { why: reasonSaid(why, away) })) : watched ? t("watched") : "";
   return h("li", {}, h("span", { class: "path", dir: "auto" }, path), h("span", { class: "muted" }, plural(videos, "{n} video", "{n} videos")),
     h("span", { class: "state" }, state), patterns.length ? h("span", { class: "muted" }, t("without {patterns}", { patterns: patterns.join(", ") })) : null);
 }

@@ -6,6 +6,7 @@ import { title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
+import { reasonSaid } from "../base/reasons.js";
 import { libraryInfo } from "../base/store.js";
 
 /** @typedef {import("./ingest.js").Does} Does */
@@ -78,7 +79,8 @@ async function tagAll(/** @type {string} */ tag) {
 const ended = (job) => new Promise((resolve, reject) => {
   follow(job, (now) => {
     if (runs(now)) return;
-    const problem = now.error || now.refused[0]?.reason;
+    const [refused] = now.refused;
+    const problem = now.error || (refused && reasonSaid(refused.why, refused.reason));
     if (problem || now.state !== "done") reject(new Error(problem || now.state));
     else resolve();
   });

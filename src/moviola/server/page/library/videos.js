@@ -9,6 +9,7 @@ import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
 import { selectBox, selectionBar } from "./selecting.js";
 import { openAccount, openPlayer } from "../base/opening.js";
+import { reasonSaid } from "../base/reasons.js";
 import { partOf } from "../base/recording.js";
 import { libraryChanged } from "../search/renewing.js";
 import { Still } from "../base/still.js";
@@ -90,7 +91,7 @@ function drawRefused(wrong) {
   refused.hidden = !wrong?.total;
   if (!wrong?.total) return refill(refused);
   refill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
-    h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, video.error), tools(video)))));
+    h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, reasonSaid(video.why, video.error)), tools(video)))));
 }
 
 /** What can be done with a video.
@@ -119,7 +120,7 @@ async function processAgain(video, pictures) {
     follow(job, (now) => {
       if (runs(now)) return;
       const { state: ended, error, refused: reasons } = now;
-      const problem = error || reasons[0]?.reason;
+      const problem = error || (reasons[0] && reasonSaid(reasons[0].why, reasons[0].reason));
       if (problem || ended !== "done") does.failed(t("{name} was not processed again", { name }), new Error(problem || ended));
       else {
         does.went(t("{name} was not processed again", { name }));
@@ -168,7 +169,7 @@ function videoRow(video) {
     ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
     : h("span", {}, title(video.video_id));
   return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
-    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, video.error) : null),
+    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, reasonSaid(video.why, video.error)) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, video.taken.slice(0, 10)),
     h("td", { class: "figure" }, size(video.bytes)),
