@@ -20,13 +20,13 @@ from moviola.search.schema import (
     Seconds,
     options_for,
 )
-from moviola.types import Band, CueKind, HeldAs, ReasonKind
+from moviola.types import Band, CueKind, ReasonKind
 
 __all__ = [
     "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "FieldInfo", "FieldList",
     "FoundMoment", "Job", "JobList", "LibraryInfo", "LimitsInfo", "ModelInUse", "Name",
     "PictureAnswer", "Problem", "ProblemAnswer", "Refusal", "RequestModel", "ResponseModel", "Score",
-    "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "VideoDetails", "VideoList",
+    "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "VideoList",
     "VideoSummary", "Why", "WorkProgress", "raw_body",
 ]  # fmt: skip
 
@@ -325,6 +325,18 @@ class RecordingParts(ResponseModel):
     part: int = Field(description="Place of this video, from 1 on.", examples=[2])
 
 
+class Why(ResponseModel):
+    """What an English reason says, to say it in another language."""
+
+    code: str = Field(description="Empty for a reason of another kind.", examples=["text"])
+    values: dict[str, str] = Field(description="What the reason names.", examples=[{"suffix": ".mp4"}])
+
+    @classmethod
+    def of(cls, words: str) -> Self:
+        """What a reason says."""
+        return cls(**read_reason(words)._asdict())
+
+
 class VideoSummary(ResponseModel):
     """A video of the library."""
 
@@ -369,45 +381,6 @@ class VideoList(ResponseModel):
     videos: list[VideoSummary]
 
 
-class HeldPart(ResponseModel):
-    """A part of a file, and what becomes of it."""
-
-    stream: int | None = Field(description="Number of its stream; null: no stream.", examples=[2])
-    about: str = Field(description="Type, codec, language, title.", examples=["subtitle, dvd_subtitle, ger"])
-    held_as: HeldAs = Field(examples=["pictures of text"])
-    used: bool = Field(description="Whether it is used.", examples=[False])
-    said: str = Field(description="What becomes of it.", examples=["pictures of text, not read"])
-
-
-class FileSaying(ResponseModel):
-    """What a file says of its film as a whole."""
-
-    kind: str = Field(description="title, keywords, description, people or series.", examples=["title"])
-    text: str = Field(examples=["Summer at the harbour"])
-
-
-class VideoDetails(VideoSummary):
-    """One video, with properties of its file."""
-
-    says: list[FileSaying] = Field(description="What its file says of the film.")
-    holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
-    subtitles: list[str] = Field(
-        description="Missing parts of its subtitles, and how they were read.",
-        examples=[["2 damaged cues skipped (00:00:xx)"]],
-    )
-    unread: list[str] = Field(
-        description="What readers of speech and of text could not read.",
-        examples=[["speech: 1:05 of 4:00 of speech, in a language that tiny.en does not know, is not kept"]],
-    )
-    fps: float | None = Field(examples=[25.0])
-    audio_codec: str | None = Field(examples=["aac"])
-    playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])
-    stream_ready: bool = Field(
-        description="Whether the converted video is ready; if not, the first request of /stream makes it.",
-        examples=[True],
-    )
-
-
 class Shot(ResponseModel):
     """A shot, and how it begins."""
 
@@ -440,18 +413,6 @@ class CueList(ResponseModel):
 
 
 # ---- jobs ----------------------------------------------------------------------------------------------
-
-
-class Why(ResponseModel):
-    """What an English reason says, to say it in another language."""
-
-    code: str = Field(description="Empty for a reason of another kind.", examples=["text"])
-    values: dict[str, str] = Field(description="What the reason names.", examples=[{"suffix": ".mp4"}])
-
-    @classmethod
-    def of(cls, words: str) -> Self:
-        """What a reason says."""
-        return cls(**read_reason(words)._asdict())
 
 
 class Refusal(ResponseModel):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -29,7 +30,9 @@ def test_every_kind_of_part_is_named_on_the_page_as_elsewhere() -> None:
 def test_the_account_is_shown_in_the_library_and_the_player(
     open_page: Callable[..., Page], tmp_path: Path
 ) -> None:
-    """In the reader's language; keys of the player under it do nothing, and Escape closes it alone."""
+    """In the reader's language; keys of the player under it do nothing, and Escape closes it alone. The
+    language of subtitles is corrected there, which only a command could.
+    """
     film = make_film(
         tmp_path / "films" / "harbour.mkv",
         Pictures(4.0), Sound(4.0), Sound(4.0, tags={"language": "ger", "title": "Kommentar"}),
@@ -57,6 +60,13 @@ def test_the_account_is_shown_in_the_library_and_the_player(
         expect(account).to_contain_text("Title The Sea")
         expect(account).to_contain_text("1 damaged cue skipped")
         assert serious(page) == []
+        language = account.get_by_label("Language of Subtitles")
+        expect(language).to_have_value("")
+        language.select_option("de")
+        expect(account.get_by_label("Language of Subtitles")).to_be_enabled()
+        expect(account.get_by_label("Language of Subtitles")).to_have_value("de")
+        told = httpx2.get(f"{server.url}/api/videos/harbour/cues").json()["cues"]
+        assert [cue["language"] for cue in told if cue["kind"] == "subtitle"] == ["de"]
         page.get_by_role("button", name="Close").click()
         expect(account).to_be_hidden()
 
@@ -70,7 +80,7 @@ def test_the_account_is_shown_in_the_library_and_the_player(
         expect(account).to_be_hidden()
         expect(player).to_be_visible()
         page.keyboard.press("Escape")
-        page.get_by_label("Language").select_option("de")
+        page.get_by_label("Language", exact=True).select_option("de")
         page.get_by_role("button", name="Was die Datei von harbour enthält").click()
         expect(account).to_contain_text("4 Teile der Datei werden nicht genutzt")
         expect(account).to_contain_text("weiterer Ton; --speech-track liest ihn")

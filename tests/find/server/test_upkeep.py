@@ -53,6 +53,27 @@ def test_a_video_that_is_taken_out_comes_back(serving: Serving, folder: Path, fi
         assert again.status_code == 404 and "not among the removed" in again.json()["error"]["message"]
 
 
+def test_the_language_of_subtitles_is_corrected(serving: Serving, folder: Path, films: Path) -> None:
+    """It could be by a command alone; a server that only reads changes nothing."""
+    address = "/api/videos/harbour/language"
+    with serving(folder) as client:
+        assert client.put(address, json={"language": "de"}).json()["error"]["code"] == "forbidden"
+    with serving(folder, allow_ingest=(films,)) as client:
+        assert client.get("/api/videos/harbour").json()["tracks"] == [
+            {"kind": "subtitle", "language": "", "cues": 1}
+        ]
+        assert client.put(address, json={"language": "German", "before": ""}).json() == {"cues": 1}
+        assert client.get("/api/videos/harbour").json()["tracks"][0]["language"] == "de"
+        for wrong, status in (
+            ({"language": "Klingonish"}, 422),
+            ({"language": "fr", "before": "nl"}, 404),
+            ({"language": "fr", "kind": "speech"}, 404),
+            ({"language": "fr", "kind": "chapter"}, 422),
+        ):
+            assert client.put(address, json=wrong).status_code == status, wrong
+        assert client.get("/api/videos/harbour").json()["tracks"][0]["language"] == "de"
+
+
 def test_videos_that_are_there_twice(serving: Serving, folder: Path, films: Path, tmp_path: Path) -> None:
     shutil.copy(films / "harbour.mp4", tmp_path / "again.mp4")
     with Library(folder) as library:

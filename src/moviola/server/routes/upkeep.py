@@ -13,12 +13,13 @@ from pydantic import Field
 
 from moviola.errors import NotFound
 from moviola.files.presence import is_file
+from moviola.library import say_language as correct
 from moviola.library.disk.root_states import roots_in
 from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies, known_pairs
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
-from moviola.server.schemas import Job, ResponseModel, VideoSummary, Why, WorkProgress
+from moviola.server.schemas import Job, RequestModel, ResponseModel, VideoSummary, Why, WorkProgress
 from moviola.server.service import Service, ServiceOf, VideoOf, decoded
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
@@ -56,6 +57,25 @@ class DuplicateList(ResponseModel):
     """Those first that take most room."""
 
     duplicates: list[Duplicates]
+
+
+class SaidLanguage(RequestModel):
+    """The right language of a track."""
+
+    kind: Literal["subtitle", "speech", "text"] = Field(default="subtitle", examples=["subtitle"])
+    before: str | None = Field(
+        default=None, max_length=100, examples=["nl"],
+        description="The one that it has, empty where it is not known; null: the only one.",
+    )  # fmt: skip
+    language: str = Field(
+        max_length=100, description="A tag of BCP 47, a code of ISO 639 or a name.", examples=["de"]
+    )
+
+
+class Corrected(ResponseModel):
+    """What a correction has changed."""
+
+    cues: int = Field(description="Number of cues that have the language now.", examples=[412])
 
 
 class Side(ResponseModel):
@@ -210,3 +230,15 @@ async def again(
     service.jobs.require_room()  # before the video is marked, which would wait for a job that never comes
     await service.change(lambda library: library.indexer.again([video.video_id], pictures=pictures))
     return await service.jobs.add([str(file)])
+
+
+@router.put("/videos/{video_id}/language", dependencies=[Changing])
+async def say_language(service: ServiceOf, video: VideoOf, said: SaidLanguage) -> Corrected:
+    """Correct the language of what is said or written in a video; later readings keep it.
+
+    400: no language, or several, of which one must be named. 404: nothing of that kind is in that language.
+    """
+    name, language, before, kind = video.video_id, said.language, said.before, said.kind
+    return Corrected(
+        cues=await service.change(lambda library: correct(library.store, name, language, before, kind))
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from moviola.errors import MediaError, NotFound
 from moviola.export import folder_command, play
@@ -20,9 +22,57 @@ from moviola.server.options import is_loopback
 from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.types import HELD_AS, Holding
+from moviola.types import HELD_AS, CueKind, HeldAs, Holding
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
+
+
+class HeldPart(schemas.ResponseModel):
+    """A part of a file, and what becomes of it."""
+
+    stream: int | None = Field(description="Number of its stream; null: no stream.", examples=[2])
+    about: str = Field(description="Type, codec, language, title.", examples=["subtitle, dvd_subtitle, ger"])
+    held_as: HeldAs = Field(examples=["pictures of text"])
+    used: bool = Field(description="Whether it is used.", examples=[False])
+    said: str = Field(description="What becomes of it.", examples=["pictures of text, not read"])
+
+
+class FileSaying(schemas.ResponseModel):
+    """What a file says of its film as a whole."""
+
+    kind: str = Field(description="title, keywords, description, people or series.", examples=["title"])
+    text: str = Field(examples=["Summer at the harbour"])
+
+
+class Track(schemas.ResponseModel):
+    """Cues of one kind and one language, of any form."""
+
+    kind: CueKind = Field(examples=["subtitle"])
+    language: str = Field(description="A tag of BCP 47; empty: unknown.", examples=["en"])
+    cues: int = Field(examples=[412])
+
+
+class VideoDetails(schemas.VideoSummary):
+    """One video, with properties of its file."""
+
+    says: list[FileSaying] = Field(description="What its file says of the film.")
+    tracks: list[Track] = Field(description="What is said and written, and in which language.")
+    holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
+    subtitles: list[str] = Field(
+        description="Missing parts of its subtitles, and how they were read.",
+        examples=[["2 damaged cues skipped (00:00:xx)"]],
+    )
+    unread: list[str] = Field(
+        description="What readers of speech and of text could not read.",
+        examples=[["speech: 1:05 of 4:00 of speech, in a language that tiny.en does not know, is not kept"]],
+    )
+    fps: float | None = Field(examples=[25.0])
+    audio_codec: str | None = Field(examples=["aac"])
+    playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])
+    stream_ready: bool = Field(
+        description="Whether the converted video is ready; if not, the first request of /stream makes it.",
+        examples=[True],
+    )
 
 
 @router.get("")
@@ -53,16 +103,17 @@ def videos(
 
 
 @router.get("/{video_id}")
-async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
+async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     """One video, with properties of its file."""
     about = await service.media.run(_probed, service.library.store.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
     account = service.library.catalogue.account(video.row)
     said = service.library.catalogue.sayings(video.row).get(video.row, ())
     playable = about is not None and plays_in_browsers(about)
-    return schemas.VideoDetails(
+    return VideoDetails(
         **summary.model_dump(),
-        says=[schemas.FileSaying(kind=one.kind, text=one.text) for one in said],
+        says=[FileSaying(kind=one.kind, text=one.text) for one in said],
+        tracks=_tracks(service, video),
         holds=[_held(one) for one in account.holdings or ()],
         subtitles=[*account.problems, *account.notes],
         unread=_unread(service, video),
@@ -73,13 +124,20 @@ async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     )
 
 
+def _tracks(service: Service, video: VideoRow) -> list[Track]:
+    counts: Counter[tuple[CueKind, str]] = Counter()
+    for one in service.library.catalogue.tracks([video.row]).get(video.row, ()):
+        counts[one.kind, one.language] += one.cues
+    return [Track(kind=kind, language=tag, cues=cues) for (kind, tag), cues in counts.items()]
+
+
 def _unread(service: Service, video: VideoRow) -> list[str]:
     readings = service.library.catalogue.readings(video.row)
     return [f"{kind}: {one.unread}" for kind, one in readings.items() if one.unread]
 
 
-def _held(one: Holding) -> schemas.HeldPart:
-    return schemas.HeldPart(
+def _held(one: Holding) -> HeldPart:
+    return HeldPart(
         stream=one.stream, about=one.about, held_as=one.held_as, used=one.used, said=HELD_AS[one.held_as]
     )
 

@@ -5,6 +5,7 @@ import { byId, fill, h, iconButton } from "./dom.js";
 import { reasonOf, title } from "./format.js";
 import { plural, t } from "./language.js";
 import { partOf } from "./recording.js";
+import { trackLines } from "./tracks.js";
 
 /** What becomes of a part, by what it is taken for.
  * @type {Record<string, string>} */
@@ -38,12 +39,28 @@ function sections(info) {
     h("p", { class: "path" }, info.path),
     info.recording ? h("p", {}, partOf(info.recording), ": ", info.recording.video_ids.map(title).join(", ")) : null,
     h("p", { role: "status" }, info.holds.length === 0 ? t("The file was not looked into yet.") : unused.length ? plural(unused.length, "{n} part of the file is not used", "{n} parts of the file are not used") : t("All of the file is used.")),
+    spoken(info),
     section(t("What it says of itself"), info.says.map(({ kind, text }) => h("li", {}, h("span", { class: "muted" }, SAID[kind] ?? kind), " ", h("span", { dir: "auto" }, text)))),
     section(t("Not used"), unused.map(partLine)),
     section(t("Used"), info.holds.filter(({ used }) => used).map(partLine)),
     section(t("Subtitles"), info.subtitles.map((said) => h("li", { dir: "auto" }, said))),
     section(t("Not read"), info.unread.map((said) => h("li", { dir: "auto" }, said))),
   ];
+}
+
+/** What is said and written, drawn again when its language was corrected.
+ * @param {api.VideoDetails} info */
+function spoken(info) {
+  const element = h("div");
+  const failure = h("p", { role: "alert", class: "why" });
+  /** @param {api.Track[]} tracks @param {unknown} [error] @param {number} [at] place of the field that had the focus */
+  const draw = (tracks, error = null, at = -1) => {
+    failure.textContent = error ? reasonOf(error) : "";
+    fill(element, section(t("Said and written"), trackLines(info.video_id, tracks, draw)), failure);
+    element.querySelectorAll("select")[at]?.focus();
+  };
+  draw(info.tracks);
+  return element;
 }
 
 const dialog = byId("account", HTMLDialogElement);

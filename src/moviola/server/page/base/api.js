@@ -27,8 +27,9 @@ import { questionFields } from "./store.js";
  * @typedef {import("./reasons.js").Why} Why
  * @typedef {{path: string, videos: number, away: string, why: Why, watched: boolean, patterns: string[]}} Root
  * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
+ * @typedef {{kind: "subtitle" | "speech" | "text" | "chapter", language: string, cues: number}} Track
  * @typedef {{stream: number | null, about: string, held_as: string, used: boolean, said: string}} HeldPart
- * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, holds: HeldPart[], subtitles: string[], unread: string[], says: {kind: string, text: string}[]}} VideoDetails
+ * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean, tracks: Track[], holds: HeldPart[], subtitles: string[], unread: string[], says: {kind: string, text: string}[]}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string, language: string, form: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
@@ -236,6 +237,11 @@ export const endComparison = () => request("api/near-copies/comparison", { metho
 /** Encode a video again, or only read its subtitles and text.
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
 export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures }), {});
+
+/** Give a track of a video its right language.
+ * @param {string} video @param {Track} track @param {string} language */
+export const sayLanguage = (video, { kind, language: before }, language) =>
+  request(videoUrl(video, "/language"), { method: "PUT", headers: JSON_TYPE, body: JSON.stringify({ kind, before, language }) });
 
 /** @returns {Promise<string[]>} queries to try */
 export const examples = async () => (await getJson("api/examples")).texts;
