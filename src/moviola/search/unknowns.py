@@ -97,12 +97,14 @@ def _knows(encoder: KnowsLanguages, language: str) -> bool:
 
 def _is_foreign(text: str) -> bool:
     """Whether a text has other letters than English, or most of its words are not English: one of them may be
-    misspelt, or a name.
+    misspelt, or a name. A single one is where it has marks, and is no English word without them ("café").
     """
     if script_of(text) not in ("", "LATIN"):
         return True
     words = words_in(text)
-    return len(words) > 1 and 2 * sum(map(is_english, words)) < len(words)
+    if len(words) == 1:
+        return not words[0].isascii() and not is_english(fold(words[0]))
+    return 2 * sum(map(is_english, words)) < len(words)
 
 
 def read_as(gatherer: EvidenceGatherer, text: str) -> str:

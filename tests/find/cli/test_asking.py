@@ -191,13 +191,14 @@ def test_a_moment_is_one_line_of_80_columns(
         Moment("street", 61.0, 62.5, 0.9, 1, "both", words, snippet_kind="speech", band="strong",
                folded=(Span(70, 71),)),
         Moment("harbour", 5.0, 6.0, 0.3, 2, "subtitle", "雨の降る通りを歩く人" * 9, band="possible"),
+        Moment("street", 9.0, 9.5, 0.3, 3, "subtitle", "הַחָתוּל יָשֵׁן " * 9, band="possible"),
     ]  # fmt: skip
     monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
     piped = moviola("search", "a", "-l", library).out
     monkeypatch.setattr(console, "_force_terminal", True)
     monkeypatch.setattr("moviola.cli.search._short_names", lambda paths: dict.fromkeys(paths, "long " * 30))
     lines = re.sub(r"\x1b\[[\d;]*m", "", moviola("search", "a", "-l", library).out).splitlines()
-    assert [cell_len(line) <= 80 for line in lines] == [True] * 5
+    assert [cell_len(line) <= 80 for line in lines] == [True] * 6
     first, second = lines[2], lines[4]
     assert "1:01.0 – 1:02.5" in first and "speech: a" in first and first.count("…") == 2 and "+1" in first
     assert "0:05.0 – 0:06.0" in second and "0.300 possible" in second and "雨の" in second

@@ -11,7 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import moviola
+from made_films import Pictures, Words, make_film
 from moviola.export.formats import FORMATS
+from moviola.search import Library
 from moviola.search.options import FIELDS
 from moviola.server.page_files import LANGUAGE_NAME
 from page_server import Served
@@ -150,3 +152,30 @@ def test_the_browsers_language_comes_first_and_all_are_offered(
     assert {"English", "Deutsch", "Español", "中文"} <= set(names)
     page.get_by_label("Sprache").select_option("en")
     expect(page.locator("html")).to_have_attribute("lang", "en")  # chosen, whatever the browser likes
+
+
+@pytest.mark.slow
+def test_names_and_lines_from_right_to_left_stand_apart_from_times(
+    open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    """A colon or a number beside a Hebrew name went to its other side; Chinese lines stay left to right."""
+    name = "חתול 7"
+    lines = [(0.5, 1.0, "القطة تنام على السطح."), (1.5, 2.0, "猫在屋顶上睡觉。")]
+    make_film(tmp_path / "films" / f"{name}.mkv", Pictures(3.0), Words(lines, "subrip"))
+    with Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none") as library:
+        library.index(tmp_path / "films")
+    with Served(tmp_path) as server:
+        page = open_page(server, "#/library")
+        title = page.get_by_role("button", name=name, exact=True)
+        direction = "element => getComputedStyle(element).direction"
+        assert title.evaluate(direction) == "rtl"
+        again = page.get_by_role("button", name=re.compile("What the file of"))
+        expect(again).to_have_attribute("title", f"What the file of \u2068{name}\u2069 holds")
+        title.click()
+        cues = page.locator("#player .cues button")
+        expect(cues).to_have_count(2)
+        said = [(cue.locator("span").last, cue.locator(".time")) for cue in cues.all()]
+        assert [(text.evaluate(direction), time.evaluate(direction)) for text, time in said] == [
+            ("rtl", "ltr"), ("ltr", "ltr"),
+        ]  # fmt: skip
+    page.goto("about:blank")

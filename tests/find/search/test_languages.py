@@ -62,17 +62,21 @@ def test_a_library_of_english_vectors_answers_in_other_languages(
         assert first(without, "火车取消了") == ""
 
 
-@pytest.mark.parametrize(("query", "language"), [("Flaschen auf einem Tisch", "de"), ("пауки", "")])
+@pytest.mark.parametrize(
+    ("query", "language"), [("Flaschen auf einem Tisch", "de"), ("пауки", ""), ("Mädchen", "")]
+)
 def test_unread_languages_are_noted_and_only_those(
     library: Library, monkeypatch: pytest.MonkeyPatch, query: str, language: str
 ) -> None:
-    """To install what is installed helps nobody; one word of other letters is not English, either."""
+    """To install what is installed helps nobody; one word of other letters or with marks is not English,
+    either, unless it is English without them.
+    """
 
     def noted(library: Library, text: str) -> list[Note]:
         return [note for note in library.search(text).notes if note.kind == "language"]
 
     assert noted(library, query) == [Note("language", language)]
-    assert noted(library, "a phobia of many spiders") == []
+    assert noted(library, "a phobia of many spiders") == noted(library, "café") == []
     monkeypatch.setattr(module, "packed_file", lambda: None)
     with Library(library.folder, read_only=True) as without:
         (note,) = noted(without, query)

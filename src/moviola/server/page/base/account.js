@@ -36,7 +36,7 @@ const section = (name, lines) => (lines.length ? h("section", {}, h("h3", {}, na
 function sections(info) {
   const unused = info.holds.filter(({ used }) => !used);
   return [
-    h("p", { class: "path" }, info.path),
+    h("p", { class: "path", dir: "auto" }, info.path),
     info.recording ? h("p", {}, partOf(info.recording), ": ", info.recording.video_ids.map(title).join(", ")) : null,
     h("p", { role: "status" }, info.holds.length === 0 ? t("The file was not looked into yet.") : unused.length ? plural(unused.length, "{n} part of the file is not used", "{n} parts of the file are not used") : t("All of the file is used.")),
     spoken(info),
@@ -70,7 +70,7 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
  * @param {string} video */
 export async function showAccount(video) {
   const body = h("div", { class: "account" }, h("p", { role: "status" }, t("Being read…")));
-  fill(dialog, h("div", { class: "dialog-head" }, h("h2", { id: "account-title" }, title(video)), iconButton("close", t("Close"), () => dialog.close())), body);
+  fill(dialog, h("div", { class: "dialog-head" }, h("h2", { id: "account-title", dir: "auto" }, title(video)), iconButton("close", t("Close"), () => dialog.close())), body);
   dialog.showModal();
   try {
     fill(body, ...sections(await api.video(video)));

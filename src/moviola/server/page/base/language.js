@@ -54,9 +54,15 @@ export function choose(name) {
   location.reload();
 }
 
+const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC]/;
+
+/** A value that is written from right to left, apart from the signs and numbers beside it.
+ * @param {string} value */
+const apart = (value) => (RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value);
+
 /** A message with its values.
  * @param {string} text @param {Record<string, string | number>} values */
-export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
+export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => (values[name] === undefined ? whole : apart(String(values[name]))));
 
 /**
  * A message in the page's language.

@@ -78,7 +78,7 @@ function row(item, index) {
   const still = new Still(item, { priority: true });
   const name = `${title(item.video_id)}, ${spanWords(item)}`;
   const opener = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => { still.reset(); play(index); } }, still.element);
-  const note = h("textarea", { rows: "1", maxlength: LONGEST_NOTE, placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; writeNote(item.id, note.value); }, onchange: () => void save() });
+  const note = h("textarea", { rows: "1", dir: "auto", maxlength: LONGEST_NOTE, placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; writeNote(item.id, note.value); }, onchange: () => void save() });
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
@@ -199,7 +199,7 @@ async function addExporting() {
   }
 }
 
-const name = h("input", { type: "text", "aria-label": t("Title of the collection"), class: "collection-title", maxlength: "500" });
+const name = h("input", { type: "text", dir: "auto", "aria-label": t("Title of the collection"), class: "collection-title", maxlength: "500" });
 const others = h("select", { "aria-label": t("Other collections") });
 const away = h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), t("delete"));
 

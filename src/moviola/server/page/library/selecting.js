@@ -112,7 +112,7 @@ function draw() {
   bar.hidden = selected.size === 0 && !busy;
   if (bar.hidden) return refill(bar);
   if (!busy) said.textContent = plural(selected.size, "{n} video selected", "{n} videos selected");
-  const tag = h("input", { type: "text", maxlength: "100", placeholder: t("tag"), "aria-label": t("Tag to give to the selected videos"), required: true });
+  const tag = h("input", { type: "text", dir: "auto", maxlength: "100", placeholder: t("tag"), "aria-label": t("Tag to give to the selected videos"), required: true });
   const form = h("form", {}, tag, h("button", { type: "submit", class: "plain", disabled: busy }, t("give the tag")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();

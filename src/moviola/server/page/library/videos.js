@@ -30,7 +30,7 @@ const refused = h("section", { class: "refused-files", "aria-label": t("Refused 
 const table = h("tbody");
 const tableStatus = h("p", { class: "muted", role: "status" });
 const more = h("button", { type: "button", class: "plain", onclick: () => void loadVideos(true) }, t("More videos"));
-const text = h("input", { type: "search", placeholder: t("name or folder"), "aria-label": t("Videos by name"), oninput: () => listSoon() });
+const text = h("input", { type: "search", dir: "auto", placeholder: t("name or folder"), "aria-label": t("Videos by name"), oninput: () => listSoon() });
 const state = h("select", { "aria-label": t("Videos by state"), onchange: () => void loadVideos() },
   [["", t("all")], ["ready", t("ready")], ["partial", t("in part")], ["refused", t("refused")]].map(([value, label]) => h("option", { value }, label)));
 const order = h("select", { "aria-label": t("Order of the videos"), onchange: () => void loadVideos() }, ORDERS.map(([value, label]) => h("option", { value }, label)));
@@ -91,7 +91,7 @@ function drawRefused(wrong) {
   refused.hidden = !wrong?.total;
   if (!wrong?.total) return refill(refused);
   refill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
-    h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, reasonSaid(video.why, video.error)), tools(video)))));
+    h("li", {}, h("span", { class: "name", dir: "auto" }, title(video.video_id), h("span", { class: "path", dir: "auto" }, video.path)), h("span", { class: "why" }, reasonSaid(video.why, video.error)), tools(video)))));
 }
 
 /** What can be done with a video.
@@ -166,10 +166,10 @@ function videoRow(video) {
   const still = ready ? new Still(whole, { time: video.duration / 3 }).element : h("span", { class: "still missing" });
   const play = () => openPlayer([whole]);
   const name = ready
-    ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
-    : h("span", {}, title(video.video_id));
+    ? h("button", { type: "button", class: "link", dir: "auto", onclick: play }, title(video.video_id))
+    : h("span", { dir: "auto" }, title(video.video_id));
   return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
-    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, reasonSaid(video.why, video.error)) : null),
+    h("td", { class: "name" }, name, h("span", { class: "path", dir: "auto" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, reasonSaid(video.why, video.error)) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, video.taken.slice(0, 10)),
     h("td", { class: "figure" }, size(video.bytes)),

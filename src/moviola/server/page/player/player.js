@@ -37,7 +37,7 @@ const howFar = h("span", { class: "muted" });
 const conversion = h("div", { class: "player-failure", hidden: true }, converting, howFar);
 /** The part that is shown on the full screen, with its messages. */
 const screen = h("div", { class: "screen" }, video, failure, conversion);
-const heading = h("h2", { tabindex: "-1" });
+const heading = h("h2", { tabindex: "-1", dir: "auto" });
 const place = h("span", { class: "muted" });
 const time = h("span", { class: "player-time" });
 const words = wordsAside((time) => seek(time));

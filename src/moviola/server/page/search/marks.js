@@ -94,7 +94,7 @@ export function markChips() {
 /** A field for the name under which the marks are kept; a button at first. */
 function teaching() {
   const holder = h("span", { class: "teaching" });
-  const name = h("input", { type: "text", "aria-label": t("Name of the concept"), placeholder: t("our logo"), maxlength: "60", required: true });
+  const name = h("input", { type: "text", dir: "auto", "aria-label": t("Name of the concept"), placeholder: t("our logo"), maxlength: "60", required: true });
   const form = h("form", {}, h("span", {}, t("teach this as")), name, h("button", { type: "submit", class: "quiet" }, icon("added"), t("teach")));
   const close = () => {
     const hasFocus = form.contains(document.activeElement);

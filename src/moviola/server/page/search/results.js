@@ -298,7 +298,7 @@ function rows(moments) {
     list.style.setProperty("--per-row", String(layout.value.perRow));
     first += own.length;
     const only = h("button", { type: "button", class: "quiet", onclick: () => changeSearch({ videos: [video] }) }, t("only this video"));
-    return h("section", { "aria-label": title(video) }, h("h2", { title: video }, title(video),
+    return h("section", { "aria-label": title(video) }, h("h2", { title: video }, h("span", { dir: "auto" }, title(video)),
       h("span", { class: "muted" }, plural(own.length, "{n} moment", "{n} moments")), only), list);
   }));
 }

@@ -79,7 +79,7 @@ const isNew = ({ version }) => metBefore > 0 && Number(version) > metBefore;
 
 function recentSearches() {
   if (!recent.value.length) return null;
-  const links = recent.value.map(({ text, hash }) => h("a", { class: "chip", href: hash }, h("span", { class: "chip-name" }, text)));
+  const links = recent.value.map(({ text, hash }) => h("a", { class: "chip", href: hash }, h("span", { class: "chip-name", dir: "auto" }, text)));
   return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Recent searches")), h("div", { class: "chips" }, links));
 }
 
