@@ -92,16 +92,22 @@ class Plugin:
             raise self.broken(TypeError(f"{self.point.value} is no {kind.__name__}"))
         return found
 
-    def make(self, *args: Any, **options: Any) -> Any:
-        """What the object gives when it is called.
+    def make(self, contract: type[Any], *args: Any, **options: Any) -> Any:
+        """What the object gives when it is called, which must have all members of a protocol.
 
         Raises:
-            BrokenPlugin: it cannot be imported, returns None, or fails by an error that is not moviola's.
+            BrokenPlugin: it cannot be imported, returns None or what lacks a member, or fails by an error
+                that is not moviola's.
         """
         called: Any = self.load(object)
         try:
             if (made := called(*args, **options)) is None:
                 raise TypeError(f"{self.point.value} returns nothing")
+            if lacking := _lacking(made, contract):
+                kind = f"{contract.__module__}.{contract.__qualname__}"
+                raise TypeError(
+                    f"{type(made).__qualname__} lacks {', '.join(lacking)}, which {kind} asks for"
+                )
             return made
         except MoviolaError:
             raise
@@ -111,6 +117,14 @@ class Plugin:
     def broken(self, error: Exception) -> BrokenPlugin:
         """The error that names the plug-in and what failed."""
         return BrokenPlugin(f"{self}: {type(error).__name__}: {error}; update the package, or uninstall it")
+
+
+def _lacking(made: object, contract: type[Any]) -> list[str]:
+    """Public members of a protocol that an object lacks; those of its class are not evaluated."""
+    parts = [part for part in reversed(contract.__mro__) if getattr(part, "_is_protocol", False)]
+    names = dict.fromkeys(name for part in parts for name in (*part.__annotations__, *vars(part)))
+    wanted = (name for name in names if not name.startswith("_"))
+    return [name for name in wanted if not (hasattr(type(made), name) or hasattr(made, name))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -238,6 +238,25 @@ def test_one_that_returns_nothing_is_named(broken: Callable[..., None]) -> None:
         load_encoder("bad")
 
 
+def test_one_that_lacks_a_member_is_named_with_it_on_opening(broken: Callable[..., None]) -> None:
+    """The first film failed after an hour, by an AttributeError."""
+    code = """
+class Half:
+    id, revision, curve, device, precision, dim = "bad", "1", {}, "cpu", "fp32", 4
+    def encode_frames(self, images): ...
+    def encode_text(self, texts): ...
+    @property
+    def match(self): raise RuntimeError("read too early")
+
+def open_encoder(name, choice):
+    return Half()
+"""
+    broken("moviola.encoders", "bad = moviola_half:open_encoder", code)
+    lacks = r"encoder 'bad' of moviola-broken 2\.0: .* lacks frame_size, picture_match, encode_tokens, which "
+    with pytest.raises(BrokenPlugin, match=lacks + r"moviola\.encoders\..*FrameTextEncoder asks for"):
+        load_encoder("bad")
+
+
 def test_two_of_one_name_are_refused(broken: Callable[..., None]) -> None:
     broken("moviola.encoders", "example = math:pi")
     with pytest.raises(BrokenPlugin, match=r"moviola-broken 2\.0 .* have one name|have one name"):

@@ -181,7 +181,7 @@ def writing(library: Path) -> Library:
     """A library to be changed."""
     from moviola.search import Library
 
-    return Library(library, device=usual_device())
+    return Library(library, create=False, device=usual_device())
 
 
 def on_command_line(context: Context, name: str) -> bool:

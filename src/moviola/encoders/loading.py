@@ -55,7 +55,7 @@ def load_encoder(
     """
     choice = DeviceChoice(device, precision, batch_size, resident)
     if name not in BUILTIN and (added := plugin("moviola.encoders", name)):
-        encoder: FrameTextEncoder = added.make(name, choice)
+        encoder: FrameTextEncoder = added.make(FrameTextEncoder, name, choice)
         return encoder
     return BUILTIN.get(name, open_clip)(name, choice)
 

@@ -43,5 +43,5 @@ def open_model(folder: Path, device: str = "cpu", *, purpose: str) -> OpenModel:
             f"{folder}: nothing that is installed runs models of architecture {architecture!r}; install the "
             "package that trained it"
         )
-    found: OpenModel = added.make(folder, device)
+    found: OpenModel = added.make(OpenModel, folder, device)
     return found

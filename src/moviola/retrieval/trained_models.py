@@ -73,7 +73,7 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     about, said = _described(folder)
     options = {**said, **options}
     if about.architecture not in REFINERS and (added := plugin("moviola.refiners", about.architecture)):
-        refiner: Refiner = added.make(folder, revision, device, **options)
+        refiner: Refiner = added.make(Refiner, folder, revision, device, **options)
         return refiner
     opened = open_model(folder, device, purpose=f"{folder} on {device}")
     return refiner_of(about.architecture, opened, revision, **options)

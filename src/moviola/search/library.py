@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.library import (
     Catalogue,
@@ -73,8 +74,9 @@ class _PerGeneration(Generic[Value]):
 class Library:
     """A library of videos, searched by text, pictures and examples.
 
-    Arguments are those of :class:`moviola.library.LibraryStore`: the folder is created by the first writer if
-    an encoder is given and nothing is there.
+    Arguments are those of :class:`moviola.library.LibraryStore`. Where nothing is there, a library is made,
+    with the best encoder that is installed where none is given (:func:`moviola.encoders.best_encoder`), as by
+    `moviola index`; with ``create`` False or ``read_only`` True one must be there.
 
     Attributes:
         store: the library on disk: paths and stills of videos, encoders, models in use.
@@ -83,7 +85,7 @@ class Library:
         index: the indexer's :meth:`moviola.library.Indexer.index`, which everybody needs.
         concepts: what marks have taught; see :class:`moviola.search.Concepts`.
 
-    >>> lib = Library("lib", encoder="conse-lite1")  # doctest: +SKIP
+    >>> lib = Library("lib")  # doctest: +SKIP
     >>> lib.index("videos/")  # doctest: +SKIP
     >>> for m in lib.search("pick up a key"):  # doctest: +SKIP
     ...     print(m.rank, m.video_id, m.start, m.end, m.score)
@@ -98,6 +100,7 @@ class Library:
         segment_seconds: float | None = None,
         frame_rate: float | None = None,
         read_only: bool = False,
+        create: bool = True,
         device: str = "auto",
         precision: str = "auto",
         resident: bool = False,
@@ -106,6 +109,7 @@ class Library:
             self.store = LibraryStore(
                 folder,
                 encoder=encoder,
+                encoder_of_new=(lambda: best_encoder().name) if create else None,
                 sentence_encoder=sentence_encoder,
                 segment_seconds=segment_seconds,
                 frame_rate=frame_rate,

@@ -101,7 +101,7 @@ class Service:
         """Do something to the library as its only writer, in a thread of ``media`` or another pool."""
 
         def run() -> T:
-            with Library(self.library.folder, device=self.options.device) as library:
+            with Library(self.library.folder, create=False, device=self.options.device) as library:
                 done = work(library)
             self.library.store.refresh()
             return done

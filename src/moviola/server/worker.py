@@ -53,7 +53,7 @@ def main() -> int:
             return 0
         for source in map(Path, order["sources"]):
             require_inside(source, next(f for f in map(Path, order["allowed"]) if source.is_relative_to(f)))
-        with Library(order["library"], device=order["device"]) as library:
+        with Library(order["library"], create=False, device=order["device"]) as library:
             lines = _ProgressLines(library)
             report = _indexed(library, order, lines)
     except (MoviolaError, Forbidden, OSError) as error:
@@ -84,7 +84,7 @@ def _watch(order: dict[str, Any]) -> None:
     from moviola.library.ingest.watching import Watcher
     from moviola.search.alerts import AlertOptions, Alerts
 
-    with Library(order["library"], device=order["device"]) as library:
+    with Library(order["library"], create=False, device=order["device"]) as library:
         chosen = order["alerts"]
         options = AlertOptions(tuple(chosen["searches"]), tuple(chosen["command"]), chosen["webhook"])
         alerts = Alerts(library, options)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from distinct import film_like
+from moviola.encoders import best_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.encoders.sentence_models import MINILM_FOLDER
 from moviola.errors import (
@@ -45,24 +46,34 @@ def test_public_names_of_a_library(library: Library) -> None:
     assert library.index == library.indexer.index
 
 
-def test_no_library_and_no_encoder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("opened", [{"read_only": True}, {"create": False}])
+def test_no_library_where_one_must_be(tmp_path: Path, opened: dict[str, bool]) -> None:
     with pytest.raises(NotFound, match="no library there"):
-        Library(tmp_path / "nowhere")
+        Library(tmp_path / "nowhere", **opened)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_new_library_has_the_encoder_that_the_command_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python one had to be named, and the one that examples named knows generated films alone."""
+    with Library(tmp_path / "new") as library:
+        assert library.settings.encoder == best_encoder().name != "demo"
+    monkeypatch.setattr("moviola.search.library.best_encoder", lambda: pytest.fail("it has one"))
+    with Library(tmp_path / "new") as again:
+        assert again.settings.encoder == library.settings.encoder
 
 
 def test_the_command_that_makes_a_library_can_be_pasted(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=rf"--library '{re.escape(str(tmp_path))}/my lib'` makes"):
-        Library(tmp_path / "my lib")
+        Library(tmp_path / "my lib", read_only=True)
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear reader")
-    with pytest.raises(NotFound, match=r"not a moviola library .*; name an empty folder"):
-        Library(tmp_path, encoder="demo")
-    with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library"):
+    with pytest.raises(NotFound, match=r"not a moviola library .*; name .* of a library, or an empty one"):
         Library(tmp_path)
-    with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library"):
+    with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library$"):
         Library(tmp_path, encoder="demo", read_only=True)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 

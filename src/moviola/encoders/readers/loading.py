@@ -70,7 +70,7 @@ def load_text_reader(name: str | None = None, languages: Sequence[str] = ()) -> 
     if added is None:
         known = [OFFLINE_TEXT, TESSERACT, *(one.point.name for one in plugins("moviola.readers"))]
         raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}, or a folder")
-    reader: TextReader = added.make(None)
+    reader: TextReader = added.make(SpeechReader, None)  # what both kinds have
     if not hasattr(reader, "longest_side"):
         raise InvalidValue(f"text reader {name!r}: it reads speech; give it to `--speech`")
     return reader
@@ -98,7 +98,7 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
         BrokenPlugin: the reader comes of a plug-in, which fails.
     """
     if name != OFFLINE_SPEECH and (added := plugin("moviola.readers", name)):
-        reader: SpeechReader = added.make(language)
+        reader: SpeechReader = added.make(SpeechReader, language)
         if hasattr(reader, "longest_side"):
             raise InvalidValue(f"speech reader {name!r}: it reads pictures; give it to `--ocr-reader`")
         return reader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from numbers import Real
@@ -47,6 +47,7 @@ class LibraryStore:
         folder: the library; created by the first writer if an encoder is given and nothing is there.
         encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for subtitles alone,
             or None for the library's own.
+        encoder_of_new: gives it for a new library where none is named.
         sentence_encoder: the same for subtitles; in a new library None means MiniLM.
         segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
             number of frames. For an existing one, the value that it must have.
@@ -78,6 +79,7 @@ class LibraryStore:
         folder: str | PathLike[str],
         *,
         encoder: str | None = None,
+        encoder_of_new: Callable[[], str] | None = None,
         sentence_encoder: str | None = None,
         segment_seconds: float | None = None,
         frame_rate: float | None = None,
@@ -95,6 +97,8 @@ class LibraryStore:
         chosen = {name: _number(name, value) for name, value in sampling.items() if value is not None}
         exists = _holds_library(self.folder)
         if not exists:
+            if encoder is None and encoder_of_new is not None and not read_only:
+                encoder = encoder_of_new()
             _refuse_to_create(self.folder, encoder, read_only)
             new = settings_of_new_library(str(encoder), sentence_encoder, chosen, device, precision)
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -407,7 +411,7 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
         folder.is_dir()
         and all(p.name.startswith((CATALOGUE_FILE, LOCK)) or p.suffix == ".tmp" for p in folder.iterdir())
     ):
-        wanted = "the folder of a library" if only_opened else "an empty folder"
+        wanted = "the folder of a library" + ("" if only_opened else ", or an empty one")
         lost = ""
         if is_file(folder / CATALOGUE_FILE):
             place = shlex.quote(str(folder))
@@ -417,7 +421,7 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
         place = shlex.quote(str(folder))
         raise NotFound(
             f"{folder}: no library there; `moviola index FOLDER --library {place}` makes one of a folder "
-            "with videos; from Python, give an encoder (`moviola models list` shows those on this machine)"
+            "with videos"
         )
 
 

@@ -73,7 +73,7 @@ def open_workers(where: int | str) -> Workers:
     added = plugin("moviola.workers", scheme if separator else LOCAL)
     if added is None:
         raise InvalidValue(f"workers {str(where)!r}: give a number of them, or the address ray://HOST:PORT")
-    found: Workers = added.make(where)
+    found: Workers = added.make(Workers, where)
     return found
 
 
