@@ -61,7 +61,7 @@ REASONS: Mapping[str, str] = {
 }
 """English words by code, of a file, or of a folder that is indexed (``root …``)."""
 
-# What stands round a reason in reports: the name of a file or a machine; what to do about an error of the
+# Text round a reason in reports: the name of a file or a machine; what to do about an error of the
 # system.
 _AROUND = r"(?:.*: )?{}(?:; check its permissions and its disk)?(?:; skipped)?"
 

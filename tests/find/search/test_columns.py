@@ -129,7 +129,7 @@ def test_a_writer_leaves_columns_which_are_read_without_the_catalogue(
 def test_columns_that_no_file_has_are_made_of_one_reading(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 10,000 videos the facts were read again for each column: the filters of the page came after 1.8 s."""
+    """Of 10,000 videos the facts were read again for each column: filters came after 1.8 s."""
     (library.folder / "cache" / "columns.table").unlink()
     read = []
     facts_of = store_module.facts_of
