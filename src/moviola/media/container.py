@@ -75,7 +75,7 @@ _PICTURES = 250
 _CLOCK = re.compile(r"(\d+):(\d\d):(\d\d\.\d+)")
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
-_OPTIONS = {"protocol_whitelist": "file"}
+_OPTIONS = {"protocol_whitelist": "file", "resync_size": str(2**30)}
 # Formats that only list other files, which may be anywhere.
 _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 

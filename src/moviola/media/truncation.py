@@ -28,16 +28,18 @@ _APPENDED = 4096
 _HOLE, _PADDING = bytes(8192), 1 << 16
 # Start codes of MPEG: of a pack, and the end of a program (ISO/IEC 13818-1, 2.5.3); bytes that hold one.
 _PACK, _PROGRAM_END, _LONGEST_PACK = b"\0\0\1\xba", 0xB9, 1 << 17
-# Header and file properties of ASF, by their GUIDs, and the flag of a broadcast, which has no size.
+# Header, file properties and packets of ASF, by their GUIDs, and the flag of a broadcast, which has no size.
 _ASF = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
 _ASF_PROPERTIES, _BROADCAST = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365"), 1
+_ASF_DATA = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
 
 
 def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool | None:
     """Whether parts of a file are missing, as far as its structure shows; None where it does not.
 
     ``format_name`` is libav's. ``deeply`` also compares the numbers of fragments, looks at each block of
-    Matroska's clusters, and for holes in transport streams. Raises OSError: the file cannot be read any more.
+    Matroska's clusters, and for holes in transport streams and ASF. Raises OSError: the file cannot be read
+    any more.
     """
     if (check := _CHECKS.get(format_name)) is None:
         return None
@@ -260,13 +262,20 @@ def _flash(data: _Bytes, _: bool) -> bool | None:
     return not (place >= 9 and length >= 11 and data.number(place + 1, 3) == length - 11)
 
 
-def _advanced(data: _Bytes, _: bool) -> bool | None:
-    """Whether ASF is as long as its properties say."""
+def _advanced(data: _Bytes, deeply: bool) -> bool | None:
+    """Whether ASF is shorter than its properties say; ``deeply``, whether packets are missing."""
     head = data.slice(0, 1 << 16)
-    at = head.find(_ASF_PROPERTIES)
+    at, packets = head.find(_ASF_PROPERTIES), head.find(_ASF_DATA)
     if not head.startswith(_ASF) or at < 0 or head[at + 88] & _BROADCAST:
         return None
-    return int.from_bytes(head[at + 40 : at + 48], "little") > len(data) or None
+    if int.from_bytes(head[at + 40 : at + 48], "little") > len(data):
+        return True
+    size = int.from_bytes(head[at + 92 : at + 96], "little")
+    if not deeply or packets < 0 or size < 16:
+        return None
+    number = int.from_bytes(head[packets + 40 : packets + 48], "little")
+    begins = range(packets + 50, min(packets + 50 + number * size, len(data)), size)
+    return any(not data.number(begin, 8) for begin in begins) or None
 
 
 _CHECKS: dict[str, Callable[[_Bytes, bool], bool | None]] = {

@@ -137,6 +137,7 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "mp4": ({"options": B, "gop": 10}, FRAGMENTS),
     "mpg": (KINDS["mpg"], {}),
     "vob": (KINDS["mpg"], {}),
+    "wmv": ({"codec": "wmv2", "gop": 10}, {}),
 }
 
 
@@ -179,6 +180,18 @@ def test_a_chain_that_lost_its_middle_says_so(films: Any, tmp_path: Path, name: 
     path.write_bytes(data[:first] + between + (b"" if lost == "end" else data[stop:]))
     at = broken_at(path)
     assert at is not None and 2 < at < 7
+
+
+def test_a_transport_stream_goes_on_behind_a_hole(films: Any, tmp_path: Path) -> None:
+    """What is behind a large one was given up, and was searched for in vain."""
+    made, _ = films.make("chain_ts", suffix="ts", seconds=10, **KINDS["ts"])
+    data = made.read_bytes()
+    first, stop = (len(data) * part // 5 // 188 * 188 for part in (2, 3))
+    path = tmp_path / "torn.ts"
+    path.write_bytes(data[:first] + bytes(400_000) + data[stop:])
+    with sample_frames(path, rate=1, size=SMALL) as frames:
+        assert len([*frames]) >= 9
+    assert frames.broken_at is not None and 2 < frames.broken_at < 7
 
 
 def test_fragments_that_are_missing_are_missed(films: Any, tmp_path: Path) -> None:
