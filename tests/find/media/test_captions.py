@@ -25,10 +25,12 @@ SHOW, ERASE, LOAD, ROLL, NEW_LINE, AT_THE_BOTTOM = (
 )  # fmt: skip
 
 
-def message(codes: Iterable[tuple[int, int]], *, mpeg2: bool) -> bytes:
-    """What a picture carries: codes with their parities in the first field."""
+def message(codes: Iterable[tuple[int, int]], *, mpeg2: bool, other: bytes = b"") -> bytes:
+    """What a picture carries: codes with their parities in the first field, and a packet of CEA-708."""
     odd = [bytes(b | 0x80 * (b.bit_count() % 2 == 0) for b in pair) for pair in codes] or [b"\x80\x80"]
-    data = b"GA94\x03" + bytes([0x40 | len(odd), 0xFF]) + b"".join(b"\xfc" + pair for pair in odd) + b"\xff"
+    triples = [b"\xfc" + pair for pair in odd]
+    triples += [(b"\xfe" if at else b"\xff") + other[at : at + 2] for at in range(0, len(other), 2)]
+    data = b"GA94\x03" + bytes([0x40 | len(triples), 0xFF]) + b"".join(triples) + b"\xff"
     if mpeg2:
         return b"\x00\x00\x01\xb2" + data
     payload = b"\xb5\x00\x31" + data
@@ -36,8 +38,12 @@ def message(codes: Iterable[tuple[int, int]], *, mpeg2: bool) -> bytes:
     return len(unit).to_bytes(4, "big") + unit
 
 
-def captioned(path: Path, shown: dict[int, Codes], *, count: int = 50) -> Path:
-    """A film of ten pictures a second; ``shown`` are codes by the number of the picture that carries them."""
+def captioned(
+    path: Path, shown: dict[int, Codes], *, count: int = 50, others: dict[int, bytes] | None = None
+) -> Path:
+    """A film of ten pictures a second; ``shown`` are codes by the number of the picture that carries them,
+    ``others`` packets of CEA-708.
+    """
     plain = make_film(path.with_name("plain.mp4"), Pictures(times=[n / 10 for n in range(count)], last=0.1))
     with av.open(str(plain)) as source, av.open(str(path), "w") as target:
         (stream,) = source.streams.video
@@ -46,7 +52,8 @@ def captioned(path: Path, shown: dict[int, Codes], *, count: int = 50) -> Path:
             if packet.pts is None:
                 continue
             number = round(float(packet.pts * packet.time_base) * 10)
-            carried = Packet(message(shown.get(number, []), mpeg2=False) + bytes(packet))
+            own = message(shown.get(number, []), mpeg2=False, other=(others or {}).get(number, b""))
+            carried = Packet(own + bytes(packet))
             carried.pts, carried.dts, carried.time_base = packet.pts, packet.dts, packet.time_base
             carried.is_keyframe, carried.stream = packet.is_keyframe, copied
             target.mux(carried)
@@ -82,6 +89,25 @@ def test_lines_that_roll_are_said_once(tmp_path: Path) -> None:
     assert [(start, text.split("\n")[-1]) for start, _, text in found] == [
         (0.5, "First line."), (1.5, "Second one."), (4.0, "After a pause.")
     ]  # fmt: skip
+
+
+def packet_of_708(text: bytes) -> bytes:
+    """A packet with one block of the first service; its head says half of its length."""
+    block = bytes([1 << 5 | len(text)]) + text
+    block += b"\0" * ((len(block) + 1) % 2)
+    return bytes([(len(block) + 1) // 2]) + block
+
+
+def test_captions_of_another_form_are_noted_where_they_are_alone(tmp_path: Path) -> None:
+    """Neither read nor lost without a word; where both say the same, one is read and that is all."""
+    others = {3: packet_of_708(b"A walrus"), 9: packet_of_708(b" hums."), 12: b"\x01\x00"}
+    alone = embedded_subtitles(captioned(tmp_path / "alone.mp4", {}, others=others))
+    assert [str(one) for one in alone.notices] == [
+        "2 packets of captions in a form that is not read (CEA-708)"
+    ]
+    assert alone.notices[0].loss
+    both = embedded_subtitles(captioned(tmp_path / "both.mp4", POPPED, others=others))
+    assert (len(both.cues), both.notices) == (2, ())
 
 
 def test_a_film_without_captions_has_none(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Captions inside pictures (CEA-608, as ATSC A/53 part 4 carries it in MPEG-2, H.264 and H.265).
 
+Those of CEA-708 beside them say the same, and are not read; where they are alone, that is noted.
+
 Each picture has some bytes of them, in its own data; they count in the order in which pictures are shown.
 libav reads what they say, and not when: a text ends where it gives it out, and begins where it shows it, or
 with its first letter since the one before.
@@ -18,7 +20,7 @@ from av.subtitles.codeccontext import SubtitleCodecContext
 from av.subtitles.subtitle import AssSubtitle, SubtitleSet
 from av.video.stream import VideoStream
 
-from moviola.media.subtitles.values import Line
+from moviola.media.subtitles.values import Line, Notes
 from moviola.media.subtitles.visible import of_commands
 
 __all__ = ["has_captions", "read_captions"]
@@ -42,7 +44,7 @@ def has_captions(container: InputContainer, film: VideoStream) -> bool:
     return any(_bytes_in(packet) for packet in islice(container.demux(film), _SAMPLE))
 
 
-def read_captions(container: InputContainer, film: VideoStream, zero: float) -> list[Line]:
+def read_captions(container: InputContainer, film: VideoStream, zero: float, notes: Notes) -> list[Line]:
     """The captions of a film as lines, in seconds after ``zero``; reads all packets from where the file
     stands.
     """
@@ -67,7 +69,18 @@ def read_captions(container: InputContainer, film: VideoStream, zero: float) -> 
             begun = second
     if pairs and known and (text := next(reversed(known))):  # is shown to the end
         lines.append(Line(max(0.0, known[text]), pairs[-1][0] + 1.0, text))
-    return [line for line in lines if line.end > line.start]
+    lines = [line for line in lines if line.end > line.start]
+    if not lines and (others := sum(_others(found) for _, found in pairs)):
+        notes.add("other captions", count=others)
+    return lines
+
+
+def _others(found: bytes) -> int:
+    """The number of packets of CEA-708 that begin here and hold something: behind the head of a packet is
+    that of a block, with its length.
+    """
+    triples = (found[at : at + 3] for at in range(0, len(found) - 2, 3))
+    return sum(kind & 7 == 7 and bool(length & 31) for kind, _, length in triples)
 
 
 def _has_letters(found: bytes) -> bool:

@@ -78,7 +78,7 @@ def _captions(path: Path) -> Subtitles:
         film = video_stream(container, path)
         zero = float((film.start_time or 0) * (film.time_base or 0))
         try:
-            lines = read_captions(container, film, zero)
+            lines = read_captions(container, film, zero, notes)
         except DAMAGE as error:
             notes.add("damaged", str(error))
             lines = []

@@ -14,7 +14,7 @@ __all__ = ["NOTICES", "Fix", "Line", "Notes", "Notice", "NoticeKind", "Subtitles
 
 NoticeKind = Literal[
     "damaged", "no rate", "before zero", "stray", "letters", "encoding", "telemetry", "repeated", "syllables",
-    "past the end", "shifted", "crowded", "unreadable", "doubled",
+    "past the end", "shifted", "crowded", "unreadable", "doubled", "other captions",
 ]  # fmt: skip
 """Kind of a notice; :data:`NOTICES` says each in words."""
 
@@ -32,12 +32,13 @@ NOTICES: dict[NoticeKind, tuple[str, str]] = {
     "shifted": ("cue", "moved by the timecode at which the film begins"),
     "crowded": ("cue", "more than ten a second, joined with their neighbours"),
     "doubled": ("cue", "that another track has in the same language, read once"),
+    "other captions": ("packet", "of captions in a form that is not read (CEA-708)"),
     "unreadable": ("text", "longer than can be read while it is shown, the rest left out"),
 }
 """For each kind of notice what is counted, and what is said of it; an example follows."""
 
 _LOSSES: frozenset[NoticeKind] = frozenset(
-    {"damaged", "no rate", "stray", "letters", "past the end", "unreadable"}
+    {"damaged", "no rate", "stray", "letters", "past the end", "unreadable", "other captions"}
 )
 # Letters of an example.
 _SHOWN = 60
