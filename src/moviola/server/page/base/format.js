@@ -50,6 +50,10 @@ export const title = (video) => video.slice(video.lastIndexOf("/") + 1) || video
  * @param {number} value @param {number} [digits] behind the point */
 export const number = (value, digits = 0) => value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
+/** The day of a time, as the reader's language writes it.
+ * @param {string} time ISO 8601 */
+export const day = (time) => new Date(`${time.slice(0, 10)}T00:00Z`).toLocaleDateString(language, { timeZone: "UTC", dateStyle: "medium" });
+
 /** A share in whole percent.
  * @param {number} share from 0 to 1 */
 export const share = (share) => share.toLocaleString(language, { style: "percent", maximumFractionDigits: 0 });

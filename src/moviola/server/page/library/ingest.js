@@ -29,10 +29,10 @@ let does = { changed: async () => {}, failed: () => {}, went: () => {} };
 
 function ingestForm() {
   const folders = libraryInfo.value?.ingest_folders ?? [];
-  const source = h("input", { type: "text", id: "source", required: true, list: "folders", value: folders[0] ?? "", spellcheck: "false" });
-  const form = h("form", { class: "ingest" }, h("label", { for: "source" }, t("A folder or a file, on the machine of the server")),
-    h("div", { class: "ingest-row" }, source, h("datalist", { id: "folders" }, folders.map((folder) => h("option", { value: folder }))),
-      h("button", { type: "submit", class: "main" }, t("Bring in"))));
+  const what = t("A folder or a file, on the machine of the server");
+  const source = h("input", { type: "text", id: "source", required: true, list: "folders", value: folders[0] ?? "", spellcheck: "false", "aria-label": what, title: what, placeholder: what });
+  const form = h("form", { class: "ingest" }, source, h("datalist", { id: "folders" }, folders.map((folder) => h("option", { value: folder }))),
+    h("button", { type: "submit", class: "main" }, t("Bring in")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     source.value = source.value.trim();
@@ -41,10 +41,10 @@ function ingestForm() {
   return form;
 }
 
-function sendForm() {
+function sendButton() {
   const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": t("Videos to send"), onchange: () => { void sendVideos([...(chooser.files ?? [])]); chooser.value = ""; } });
-  return h("p", { class: "muted" }, t("Or drop videos here, or"), " ",
-    h("button", { type: "button", class: "plain", onclick: () => chooser.click() }, icon("up"), t("choose some to send")), chooser);
+  const title = t("Send videos from here; they can be dropped on the page, too");
+  return [h("button", { type: "button", class: "plain", title, onclick: () => chooser.click() }, icon("up"), t("choose some to send")), chooser];
 }
 
 /** @param {string[]} sources paths on the server */
@@ -172,10 +172,11 @@ export async function showJobs() {
   for (const job of (await api.jobs().catch(() => [])).toReversed()) followJob(job);
 }
 
-/** @param {Does} does_ */
-export function ingestSection(does_) {
+/** The forms, in one line, and what they have begun.
+ * @param {Does} does_ */
+export function ingestParts(does_) {
   does = does_;
   unfinished.onChange(drawUnfinished);
   drawUnfinished();
-  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, t("Bring in videos")), ingestForm(), sendForm(), waiting, jobs);
+  return { forms: h("section", { class: "bring-in", "aria-label": t("Bring in videos") }, ingestForm(), sendButton()), begun: [waiting, jobs] };
 }

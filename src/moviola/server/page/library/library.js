@@ -5,7 +5,7 @@ import { byId, fill, h, iconButton, takeAway } from "../base/dom.js";
 import { EVIDENCE } from "../search/filters.js";
 import { long, reasonOf } from "../base/format.js";
 import { language, t } from "../base/language.js";
-import { ingestSection, sendVideos as send, showJobs } from "./ingest.js";
+import { ingestParts, sendVideos as send, showJobs } from "./ingest.js";
 import { mayOnlyRead, readingNote } from "../base/rights.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "../base/store.js";
@@ -73,10 +73,11 @@ export const sendVideos = send;
 export function startLibrary() {
   const info = libraryInfo.value;
   const does = { changed, failed: showFailure, went: takeFailureAway };
-  const ingest = info?.can_ingest ? ingestSection(does)
+  const { forms, begun } = info?.can_ingest ? ingestParts(does) : { forms: null, begun: [] };
+  const note = info?.can_ingest ? null
     : mayOnlyRead() ? readingNote() : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
   const about = h("details", { class: "about" }, h("summary", {}, t("About this library")), facts);
-  fill(section, h("h1", {}, info?.name ?? t("Library")), failure, ingest, videosSection(does), searches, rootsSection(), twinsSection(), about);
+  fill(section, h("div", { class: "library-head" }, h("h1", {}, info?.name ?? t("Library")), forms), failure, note, begun, videosSection(does), searches, rootsSection(), twinsSection(), about);
   libraryInfo.onChange(drawFacts);
   const showAgain = () => { if (view.value === "library") void show(); };
   view.onChange(showAgain);

@@ -2,7 +2,7 @@
 
 import * as api from "../base/api.js";
 import { h, icon, iconButton, refill } from "../base/dom.js";
-import { clock, size, title } from "../base/format.js";
+import { clock, day, size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
 import { plural, t } from "../base/language.js";
@@ -171,7 +171,7 @@ function videoRow(video) {
   return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
     h("td", { class: "name" }, name, h("span", { class: "path", dir: "auto" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, reasonSaid(video.why, video.error)) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
-    h("td", { class: "figure date" }, video.taken.slice(0, 10)),
+    h("td", { class: "figure date" }, day(video.taken)),
     h("td", { class: "figure" }, size(video.bytes)),
     h("td", {}, h("span", { class: `state ${video.state}` }, video.away ? t("away") : { ready: t("ready"), partial: t("in part"), refused: t("refused") }[video.state] ?? video.state)),
     h("td", {}, tools(video)));

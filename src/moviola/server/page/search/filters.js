@@ -16,6 +16,10 @@ export const EVIDENCE = {
   said: t("subtitles and speech"), text: t("text in pictures"), sound: t("sounds"), chapters: t("titles of chapters"), named: t("names of videos"),
 };
 
+/** What is chosen by filters that have few values.
+ * @type {Record<string, string>} */
+export const CHOICES = { without: t("left out"), only: t("only these") };
+
 /** How much the filters leave, beside them where they lie over the answer. */
 const leaves = h("span", { class: "leaves", role: "status" });
 const done = h("button", { type: "button", class: "main", onclick: () => { void toggleFilters(); filterButton.focus(); } }, t("Done"));
@@ -61,7 +65,7 @@ export const leastScore = ({ min_score }) => (typeof min_score === "string" ? li
 export function activeFilters(search) {
   const found = Object.entries(search.filter).map(([name, value]) => {
     const { [name]: _, ...filter } = search.filter;
-    return { text: `${t(questionFields.value.find((field) => field.name === name)?.short || name)} ${value.split("\n").map(inShort).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
+    return { text: `${t(questionFields.value.find((field) => field.name === name)?.short || name)} ${value.split("\n").map((one) => CHOICES[one] ?? inShort(one)).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
   });
   for (const video of search.videos)
     found.push({ text: t("only {video}", { video: title(video) }), without: { videos: search.videos.filter((other) => other !== video) } });

@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { NOTHING } from "../base/asked.js";
 import { fill, h, setState } from "../base/dom.js";
-import { EVIDENCE, bandFrom, filterFields, filterPanel, leastScore, problemField } from "./filters.js";
+import { CHOICES, EVIDENCE, bandFrom, filterFields, filterPanel, leastScore, problemField } from "./filters.js";
 import { BANDS } from "../base/bands.js";
 import { percent } from "../base/format.js";
 import { language, t } from "../base/language.js";
@@ -27,7 +27,7 @@ const CHOSEN = ["folder", "taken", "near", "video_length", "camera", "tag"];
 const fields = [];
 
 /** The fields of each filter, by its name.
- * @type {Map<string, HTMLInputElement[]>} */
+ * @type {Map<string, (HTMLInputElement | HTMLSelectElement)[]>} */
 const inputs = new Map();
 
 /** Mark the field with which the server cannot do anything, and only that. */
@@ -85,6 +85,17 @@ export async function showFacets() {
 /** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */
 function follow(input, value) {
   fields.push((search) => { if (document.activeElement !== input) input.value = value(search); });
+}
+
+/** A filter of few values.
+ * @param {Field} field */
+function choiceField({ name, label, choices }) {
+  const titled = t(label || name);
+  const input = h("select", { "aria-label": titled, onchange: () => setFilter(name, input.value) },
+    h("option", { value: "" }, t("any")), choices.map((value) => h("option", { value }, CHOICES[value] ?? value)));
+  inputs.set(name, [input]);
+  follow(input, (search) => search.filter[name] ?? "");
+  return h("fieldset", {}, h("legend", {}, titled), input);
 }
 
 /** A filter that is typed: in two fields where it is written FROM..TO.
@@ -172,7 +183,7 @@ function draw() {
   counted = null;
   const typed = questionFields.value.filter((field) => field.filter && !CHOSEN.includes(field.name));
   const options = questionFields.value.flatMap((field) => (field.filter ? [] : [OPTIONS[field.form]?.(field) ?? null]));
-  fill(filterFields, h("div", { class: "filter-grid" }, facets.map(({ element }) => element), typed.map(filterField), options));
+  fill(filterFields, h("div", { class: "filter-grid" }, facets.map(({ element }) => element), typed.map((field) => (field.choices.length ? choiceField(field) : filterField(field))), options));
   for (const field of fields) field(currentSearch.value);
   markProblem();
   void showFacets();
