@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from moviola.server.problems import STATUS
 from page_scripts import run_script as run
@@ -85,7 +88,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
       ]);
       const { libraryInfo } = await page("base/store.js");
       const ingest = await page("library/ingest.js");
-      ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what), went: () => {} });
+      ingest.ingestParts({ changed: async () => {}, failed: (what) => failed.push(what), went: () => {} });
       libraryInfo.value = { can_ingest: true };
       // The clock of the page is ours: what waits is called when there is room.
       const waiting = new Map();
@@ -111,12 +114,36 @@ def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
       const done = { job: "1", sources: ["/in"], state: "done", refused: [], added: 0, copies: 2 };
       serve([["POST /api/jobs", () => done]]);
       const ingest = await page("library/ingest.js");
-      const section = ingest.ingestSection({ changed: async () => {}, failed: () => {}, went: () => {} });
+      const { begun } = ingest.ingestParts({ changed: async () => {}, failed: () => {}, went: () => {} });
       await ingest.bringIn(["/in"]);
       const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
-      console.log(JSON.stringify(texts(section).filter((text) => text.includes("added"))));
+      console.log(JSON.stringify(texts({ children: begun }).filter((text) => text.includes("added"))));
     """
     assert run(script, tmp_path) == ["0 videos added, 2 files hold videos of the library"]
+
+
+@pytest.mark.parametrize("crossing", [True, False])
+def test_an_older_answer_hides_no_newer_state(tmp_path: Path, crossing: bool) -> None:
+    """A folder that came meanwhile went again from the list when the answer from before it arrived."""
+    script = """
+      const waiting = [];
+      const kept = new Map();
+      globalThis.fetch = (path) => new Promise((resolve) => waiting.push([path, resolve]));
+      const said = (path, paths) => path === "api/duplicates" ? { duplicates: [] }
+        : { roots: paths.map((one) => ({ path: one, videos: 1, away: "", watched: false, patterns: [] })) };
+      const answer = (requests, paths) => {
+        for (const [path, resolve] of requests) resolve({ ok: true, json: async () => said(path, paths) });
+      };
+      const { showRoots, rootsSection } = await page("library/roots.js");
+      const asked = [showRoots(), showRoots()];
+      const [older, newer] = [waiting.slice(0, 2), waiting.slice(2)];
+      if (CROSSING) { answer(newer, ["/one", "/two"]); await settled(); answer(older, ["/one"]); }
+      else { answer(older, ["/one"]); await settled(); answer(newer, ["/one", "/two"]); }
+      await Promise.all(asked);
+      const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
+      console.log(JSON.stringify(texts(rootsSection()).filter((text) => text.startsWith("/"))));
+    """.replace("CROSSING", json.dumps(crossing))
+    assert run(script, tmp_path) == ["/one", "/two"]
 
 
 def test_bars_hold_all_days_however_long_the_time(tmp_path: Path) -> None:

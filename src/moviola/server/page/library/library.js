@@ -5,6 +5,7 @@ import { byId, fill, h, iconButton, takeAway } from "../base/dom.js";
 import { EVIDENCE } from "../search/filters.js";
 import { long, reasonOf } from "../base/format.js";
 import { language, t } from "../base/language.js";
+import { latest } from "../base/latest.js";
 import { ingestParts, sendVideos as send, showJobs } from "./ingest.js";
 import { mayOnlyRead, readingNote } from "../base/rights.js";
 import { showRoots, rootsSection } from "./roots.js";
@@ -56,9 +57,12 @@ function takeFailureAway(what) {
   if (element) takeAway(element);
 }
 
+const newest = latest();
+
 /** Videos came in, or went: from here, from another page or by a command. */
 async function changed() {
-  libraryInfo.value = await api.library();
+  const info = await newest(api.library());
+  if (info) libraryInfo.value = info;
   forgetWelcome();
   await Promise.all([loadVideos(), showRoots(), showTwins()]);
 }

@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { fill, h } from "../base/dom.js";
 import { size } from "../base/format.js";
 import { plural, t } from "../base/language.js";
+import { latest } from "../base/latest.js";
 import { reasonSaid } from "../base/reasons.js";
 
 const SHOWN = 20; // groups of copies
@@ -23,8 +24,12 @@ function copyRow({ paths, bytes }) {
   return h("li", {}, h("strong", {}, size(bytes)), h("ul", {}, paths.map((path) => h("li", { dir: "auto" }, path))));
 }
 
+const newest = latest();
+
 export async function showRoots() {
-  const [roots, groups] = await Promise.all([api.roots(), api.duplicates()]).catch(() => [[], []]);
+  const known = await newest(Promise.all([api.roots(), api.duplicates()]).catch(() => [[], []]));
+  if (!known) return;
+  const [roots, groups] = known;
   fill(list, roots.map(rootRow));
   list.hidden = roots.length === 0;
   const wasted = groups.reduce((total, group) => total + group.wasted, 0);

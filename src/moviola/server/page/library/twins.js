@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { h, iconButton, refill } from "../base/dom.js";
 import { clock, reasonOf, size, title } from "../base/format.js";
 import { plural, t } from "../base/language.js";
+import { latest } from "../base/latest.js";
 import { openPlayer } from "../base/opening.js";
 import { libraryInfo, view } from "../base/store.js";
 import { progressBar, saidProgress } from "../base/waiting.js";
@@ -67,11 +68,14 @@ function draw({ copies: pairs, comparing, error }) {
 /** @param {unknown} error */
 const sayWhy = (error) => { said.textContent = reasonOf(error); };
 
+const newest = latest();
+
 async function find() {
   compare.disabled = true;
   said.textContent = t("Comparing…");
   try {
-    draw(await api.nearCopies(true));
+    const known = await newest(api.nearCopies(true));
+    if (known) draw(known);
   } catch (error) {
     sayWhy(error);
   } finally {
@@ -80,7 +84,7 @@ async function find() {
 }
 
 export async function showTwins() {
-  const known = await api.nearCopies().catch(() => null); // the server is away, which the page says
+  const known = await newest(api.nearCopies().catch(() => null)); // the server is away, which the page says
   if (known) draw(known);
 }
 

@@ -7,6 +7,7 @@ import { CHOICES, EVIDENCE, bandFrom, filterFields, filterPanel, leastScore, pro
 import { BANDS } from "../base/bands.js";
 import { percent } from "../base/format.js";
 import { language, t } from "../base/language.js";
+import { latest } from "../base/latest.js";
 import { changeSearch, currentSearch, libraryInfo, questionFields } from "../base/store.js";
 import { allFacets } from "./facets.js";
 
@@ -67,11 +68,13 @@ let facets = [];
  * @type {Promise<api.Facets> | null} */
 let counted = null;
 
+const newest = latest();
+
 /** Show what videos there are to choose from, where the panel is open. */
 export async function showFacets() {
   if (filterPanel.hidden) return;
-  const counts = await (counted ??= api.facets()).catch(() => { counted = null; });
-  if (!counts) return; // the server is away, which the page says
+  const counts = await newest((counted ??= api.facets()).catch(() => { counted = null; }));
+  if (!counts) return; // the server is away, which the page says, or they are counted again
   if (!facets.length) {
     facets = allFacets(setFilter);
     filterFields.firstElementChild?.prepend(...facets.map(({ element }) => element));

@@ -6,6 +6,7 @@ import { h, icon, iconButton, refill } from "../base/dom.js";
 import { activeFilters } from "./filters.js";
 import { reasonOf } from "../base/format.js";
 import { plural, t } from "../base/language.js";
+import { latest } from "../base/latest.js";
 import { notify } from "../base/notices.js";
 import { Observable, currentSearch, libraryInfo, newIn, remembered } from "../base/store.js";
 
@@ -82,8 +83,11 @@ export function savedSection() {
   const chips = h("div", { class: "chips" });
   const section = h("section", { class: "saved-searches", "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
   let shown = "";
+  const last = latest();
   const show = async () => {
-    const [entries, newest, alerted, opened] = await Promise.all([api.kept("search"), newestVideo(), api.alerted(), api.openedSearches()]);
+    const found = await last(Promise.all([api.kept("search"), newestVideo(), api.alerted(), api.openedSearches()]));
+    if (!found) return;
+    const [entries, newest, alerted, opened] = found;
     const since = libraryInfo.value?.writable ? opened : { ...opened, ...known.value };
     const state = JSON.stringify([entries, newest, since]);
     if (state === shown) return;
