@@ -67,6 +67,13 @@ def test_a_plateau_is_found_to_the_second() -> None:
     assert refined_span(curve, Span(8, 12)) == (8, 14)
 
 
+def test_a_last_tenth_of_a_second_has_a_second_before_it() -> None:
+    """A film of 20.1 s had a moment of .1 s, which came first: its last picture alone shows it."""
+    whole = videos_of([0.1] * 20 + [0.9])
+    found = refine(replace(whole, durations=np.array([20.1])), Span(16, 20.1))
+    assert (found.start[0], found.end[0]) == (pytest.approx(19.1), 20.1)
+
+
 @pytest.mark.parametrize("similarity", [0.5, -0.3, 0.0])
 def test_in_a_still_picture_the_proposal_stays(similarity: float) -> None:
     assert refined_span([similarity] * 60, Span(20, 24)) == (20, 24)

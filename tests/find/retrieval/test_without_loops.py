@@ -100,6 +100,8 @@ def one_curve(
         max((begin + first) * seconds - refiner.before, bounds[0]),
         min((begin + last + 1) * seconds + refiner.after, bounds[1]),
     )
+    if span[1] - span[0] < seconds / 2:
+        span = (min(span[0], max(span[1] - seconds, bounds[0])), span[1])
     own = float(curve[first : last + 1].mean())
     score = refiner.coarse_share * proposals.score[row] + (1 - refiner.coarse_share) * own
     return float(span[0]), float(span[1]), float(score)

@@ -28,7 +28,8 @@ class CurveRefiner(UntrainedRefiner):
     With s the smoothed similarity of each clip to the query, low its ``floor`` quantile in the window and
     peak its maximum inside the proposal, the threshold is low + ``level`` (peak - low). The span is the run
     of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged. Where no
-    clip is above low, as in a still picture, no run is better than another, and the span is the proposal.
+    clip is above low, as in a still picture, no run is better than another, and the span is the proposal. One
+    of less than half a clip, at the end, begins a clip before that.
 
     The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``: a
     whole matching span is better evidence than one segment.
@@ -80,6 +81,9 @@ class CurveRefiner(UntrainedRefiner):
             np.maximum((begin + first) * seconds - self.before, opens),
             np.minimum((begin + last + 1) * seconds + self.after, closes),
         )
+        # The end cuts the last clip, down to what nobody can look at: such a span has a whole clip before it.
+        sliver = end - start < seconds / 2
+        start = np.where(sliver, np.minimum(start, np.maximum(end - seconds, opens)), start)
         return Refined(start, end, self.coarse_share * proposals.score + (1 - self.coarse_share) * own)
 
     def _best_runs(
