@@ -68,7 +68,7 @@ def test_a_row_goes_from_films_to_its_table(pool: Bench, toy: Preset) -> None:
 
 
 def test_kept_answers_do_for_a_model(pool: Bench, tmp_path: Path) -> None:
-    """What is kept of a row is what it answered, compressed, and is enough for the studies of measures."""
+    """They are those of the row, compressed, and enough for the studies of measures."""
     copy = replace(pool, out=tmp_path / "pool")
     shutil.copytree(pool.out, copy.out)
     shutil.rmtree(copy.out / "models")

@@ -46,20 +46,20 @@ def pairs(queries: int = 2, depth: int = 40) -> list[Pair]:
 
 def test_further_candidates_are_drawn_from_the_others() -> None:
     """TVR-Ranking's Figure 4: the nearest, and as many of the rest by chance, at their own ranks."""
-    asked = {str(n): f"Query {n}?" for n in range(2)}
-    found = find_candidates(asked, moments(200), Falling(200), 60, drawn=60, seed=1)
-    for query in asked:
+    texts = {str(n): f"Query {n}?" for n in range(2)}
+    found = find_candidates(texts, moments(200), Falling(200), 60, drawn=60, seed=1)
+    for query in texts:
         own = [pair for pair in found if pair.query_id == query]
         assert [pair.rank for pair in own[:60]] == list(range(1, 61))
         assert [pair.pair_id for pair in own] == [f"{query}:m{pair.rank - 1}" for pair in own]
         ranks = [pair.rank for pair in own[60:]]
         assert ranks == sorted(set(ranks)) and len(ranks) == 60 and ranks[0] > 60
         assert ranks[-1] > 150  # from all of the rest
-    first, second = ([p.rank for p in found if p.query_id == query][60:] for query in asked)
+    first, second = ([p.rank for p in found if p.query_id == query][60:] for query in texts)
     assert first != second
-    assert found == find_candidates(asked, moments(200), Falling(200), 60, drawn=60, seed=1)
+    assert found == find_candidates(texts, moments(200), Falling(200), 60, drawn=60, seed=1)
     with pytest.raises(InvalidValue, match="at most the 40 others"):
-        find_candidates(asked, moments(100), Falling(100), 60, drawn=41)
+        find_candidates(texts, moments(100), Falling(100), 60, drawn=41)
 
 
 def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:
