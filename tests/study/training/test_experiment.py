@@ -231,7 +231,7 @@ def test_one_run_answers_no_two_texts_under_one_id(world: Any, tmp_path: Path) -
 
     both = "run.csv: query '1' is 'the robot takes a key' in train, but 'the robot drops a ball' in val"
     for runs in ({}, {"val_candidates": run}):
-        with pytest.raises(InvalidValue, match=f"{both}.*--candidates again"):
+        with pytest.raises(InvalidValue, match=f"{both}.*--candidates again with"):
             prepared(candidates=run, **runs)
     assert prepared(candidates=run, val_candidates=other).val.pairs.texts[1] == clash[1]["query"]
 

@@ -30,7 +30,7 @@ _BY_LETTER = tuple(
     re.compile(rf"(?<![a-z])([{first}])[: ]{{0,2}}({_NUMBER})\W{{0,4}}([{then}])[: ]{{0,2}}({_NUMBER})", re.I)
     for first, then in (("NS", "EW"), ("EW", "NS"))
 )
-# What is before it may be the place of the start.
+# Text before it may be the place of the start.
 _HERE = re.compile(r"(?<![a-z])gps(?![a-z])", re.IGNORECASE)
 # Longitude first.
 _POINT = re.compile(

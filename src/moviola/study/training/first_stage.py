@@ -209,8 +209,8 @@ def require_one_text(train: Pairs, val: Pairs, candidates: Path) -> None:
         if texts.get(query_id, query) != query:
             raise InvalidValue(
                 f"{candidates}: query {query_id!r} is {texts[query_id]!r} in train, but {query!r} in val; "
-                "one run cannot answer both; give val's queries other ids, or a run of their own "
-                "(--candidates again)"
+                "one run cannot answer both; give val's queries other ids, or --candidates again with a run "
+                "of their own"
             )
 
 
