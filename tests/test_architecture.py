@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": BASE
     | {"library", "retrieval", "encoders", "features", "temporal", "threads", "timing", "words"},
     "export": BASE | {"media"},
-    "server": BASE | {"search", "library", "export", "media", "threads", "timing"},
+    "looker": BASE | {"search", "library", "media"},
+    "server": BASE | {"search", "library", "export", "media", "threads", "timing", "looker"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
 FINDING = {*MAY_IMPORT, "cli"}

@@ -135,9 +135,9 @@ class Query:
     text: str
 
 
-ReasonKind = Literal["seen", "said", "written", "heard", "titled", "named", "described", "like"]
+ReasonKind = Literal["seen", "said", "written", "heard", "titled", "named", "described", "like", "looked"]
 """Kind of a reason: pictures, speech and subtitles, text in the picture, sounds, the title of a chapter, the
-video's name, what its file says of it, similarity to pictures."""
+video's name, what its file says of it, similarity to pictures, the verdict of a model that looked."""
 
 SNIPPET_KINDS = (*CUE_KINDS, "sound")
 """All kinds of snippets."""
@@ -149,7 +149,9 @@ quote several kinds."""
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason for a moment: its strength alone, in [0, 1], and matching words of the query, if any."""
+    """A reason for a moment: its strength alone, in [0, 1], and matching words of the query, if any; of kind
+    ``"looked"`` the verdict (yes, partly, no) and why, in the words of the model that looked.
+    """
 
     kind: ReasonKind
     score: float

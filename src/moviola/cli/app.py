@@ -67,7 +67,10 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "repair": ("upkeep", "Repair what can be made again."),
         "compact": ("upkeep", "Free the space of removed videos, for good."),
     },
-    "Agents and servers": {"mcp": ("agents", "Serve a library to agents (Model Context Protocol).")},
+    "Agents and servers": {
+        "ask": ("looking", "Answer a question about the films, by a model that you name."),
+        "mcp": ("agents", "Serve a library to agents (Model Context Protocol)."),
+    },
 }
 """Panels of the help: of each own command and group the module, which adds it when imported, and a line."""
 

@@ -22,12 +22,14 @@ from moviola.cli.app import (
     show,
     show_records,
 )
+from moviola.cli.looking import looker_options
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
     WeakOption,
     WhyOption,
     reading,
+    with_options,
     writing,
 )
 from moviola.cli.search import answer_and_keep
@@ -98,17 +100,23 @@ def _show(entry: Entry, json: bool) -> None:
 
 
 @kept_group.command()
+@with_options("looking", looker_options)
 def run(
+    *,
     name: Annotated[str, Argument(help="Name of the saved search.")],
     top_k: Annotated[
         int | None, Option("--top-k", "-k", min=1, help="Number of moments; by default that of the search.")
     ] = None,
+    check: Annotated[
+        int | None, Option(min=1, help="Let the model of --looker look at the best N moments.")
+    ] = None,
     weak: WeakOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
+    looking: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
     """Run a search that `moviola search --save` or the page has saved. The answer is kept, like that of
-    `moviola search`.
+    `moviola search`. Without --check no model looks at it, whatever it was saved with.
 
     Example: `moviola kept run "beach days"`
 
@@ -116,9 +124,9 @@ def run(
     """
     with reading(library) as lib:
         question = lib.saved.asked(name)
-    if top_k is not None:
-        question = replace(question, options=replace(question.options, top_k=top_k))
-    answer_and_keep(library, question, weak=weak, json=json)
+    count = question.options.top_k if top_k is None else top_k
+    question = replace(question, options=replace(question.options, top_k=count, check=check))
+    answer_and_keep(library, question, looking=looking if check else {}, weak=weak, json=json)
 
 
 @kept_group.command()

@@ -22,6 +22,7 @@ from moviola.cli.app import (
 )
 from moviola.cli.asking import field_options, query_of, query_options
 from moviola.cli.export import write_out
+from moviola.cli.looking import looker_of, looker_options
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
@@ -46,9 +47,11 @@ if TYPE_CHECKING:
 @app.command()
 @with_options("query", query_options)
 @with_options("options", field_options())
+@with_options("looking", looker_options)
 def search(
     context: Context,
     options: dict[str, Any],
+    looking: dict[str, Any],
     query: dict[str, Any],
     text: Annotated[str | None, Argument(help="What to look for, in plain words.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -81,6 +84,9 @@ def search(
 
     A sequence: `moviola search "a door opens" --then "a dog comes in" --gap 20 --without snow`
 
+    Looked at by a model: `moviola search "a dog jumps" --check 10 --looker http://localhost:11434/v1
+    --looker-model qwen2.5vl`
+
     Saved, to be asked again or watched: `moviola search "a dog" --taken 2023 --save "beach days"`
 
     From Python: `moviola.Library.search`.
@@ -88,6 +94,8 @@ def search(
     from moviola.search import Asked, SearchOptions
 
     question = Asked(query_of(context, text, **query), SearchOptions.parse(options))
+    if question.options.check is None:
+        looking = {}
     if assumed := assumed_distance(options.get("near")):
         note(assumed)
     formats = {}
@@ -101,7 +109,11 @@ def search(
         with reading(library) as lib:
             kept = lib.saved.save(save, question)
         note(f"search {kept.name}: saved, version {kept.version}; run it with `moviola kept run`")
-    moments, paths = answer_and_keep(library, question, weak=weak, why=why, json=json, timings=timings)
+        if question.options.check is not None:
+            note("--check is not saved: give it to `moviola kept run`, too")
+    moments, paths = answer_and_keep(
+        library, question, looking=looking, weak=weak, why=why, json=json, timings=timings
+    )
     refused: dict[str, str] = {}
     if moments and formats:
         with reading(library) as lib:
@@ -125,12 +137,20 @@ def search(
 
 
 def answer_and_keep(
-    library: Path, question: Asked, *, timings: bool = False, **shown: bool
+    library: Path,
+    question: Asked,
+    *,
+    looking: Mapping[str, Any] = {},
+    timings: bool = False,
+    **shown: bool,
 ) -> tuple[list[Moment], dict[str, str]]:
-    """Answer a question, print the answer, see :func:`print_answer`, and keep it."""
+    """Answer a question, print the answer, see :func:`print_answer`, and keep it. ``looking`` has the values
+    of :func:`moviola.cli.looking.looker_options`.
+    """
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
     with recorded() as seconds, reading(library) as lib:
+        lib.checker = looker_of(lib.store, **looking)
         found = lib.search(question.query, question.options)
         filtered = question.options.videos is not None or question.options.filter != Filter()
         moments, paths = print_answer(lib, found, filtered=filtered, **shown)

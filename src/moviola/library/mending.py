@@ -20,6 +20,7 @@ from moviola.library.check import (
     verify,
 )
 from moviola.library.derived.indexes import publish_indexes
+from moviola.library.derived.verdicts import VerdictStore
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
@@ -248,7 +249,10 @@ def compact(store: LibraryStore) -> int:
         finally:
             for kind, features in kinds.items():
                 features.delete_unused(first[kind], catalogue.feature_end(kind)[0])
-        store.stills.keep_only({video.hash for video in videos})
+        contents = {video.hash for video in videos}
+        store.stills.keep_only(contents)
+        with closing(VerdictStore(store.folder)) as verdicts:
+            verdicts.keep_only(contents)
         return before - _bytes(store)
 
 

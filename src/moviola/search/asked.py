@@ -96,6 +96,11 @@ class Asked:
         object.__setattr__(self, "query", as_query(self.query))
         require_kind("options", self.options, SearchOptions, "SearchOptions")
 
+    @property
+    def unchecked(self) -> Self:
+        """The same without a model that looks: what is kept is asked again by no look of anybody's."""
+        return replace(self, options=self.options.with_changes(check=None))
+
     def to_json(self, picture: Callable[[Picture], str] = picture_name) -> Row:
         """Its JSON, without what is not asked for; ``picture`` gives the name of a picture."""
         row = {"query": query_to_json(self.query, picture), **self.options.changed()}

@@ -1,8 +1,9 @@
 """An HTTP request in a process of its own, which can be ended at any time: an answer may drip in for ever.
 
 Run by its path, without the package: standard input is ``{"method", "address", "body", "headers", "seconds",
-"most"}`` as JSON; standard output becomes ``{"status", "location", "body"}``, or ``{"error"}`` where there is
-no answer. Redirects are not followed, since they may lead to any host, and lose the body.
+"most"}`` as JSON; standard output becomes ``{"status", "location", "retry_after", "body", "cut"}``, or
+``{"error"}`` where there is no answer. Redirects are not followed, since they may lead to any host, and lose
+the body.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ def main() -> None:
         except HTTPError as error:
             answer = error
         with answer:
-            said = answer.read(order["most"]).decode("utf-8", "replace")
-            location = answer.headers.get("Location", "")
-            outcome = {"status": answer.status, "location": location, "body": said}
+            said, most = answer.read(order["most"] + 1), order["most"]
+            location, retry = (answer.headers.get(name, "") for name in ("Location", "Retry-After"))
+            outcome = {
+                "status": answer.status, "location": location, "retry_after": retry,
+                "body": said[:most].decode("utf-8", "replace"), "cut": len(said) > most,
+            }  # fmt: skip
     except (OSError, HTTPException, ValueError) as error:
         outcome = {"error": str(error) or type(error).__name__}
     print(json.dumps(outcome))

@@ -58,14 +58,15 @@ class KeptAnswer:
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
-    """Store an answer of the library in a folder, replacing the previous one; returns the file's path.
+    """Store an answer of the library in a folder, replacing the previous one; returns the file's path. The
+    question is kept without a model that looks.
 
     Raises:
         InvalidValue: it cannot be written; the previous one is gone too, since it is not the last any more.
     """
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
     try:
-        content = {"format": _FORMAT, "asked": answer.asked.to_json(), "moments": moments}
+        content = {"format": _FORMAT, "asked": answer.asked.unchecked.to_json(), "moments": moments}
         write_json(place, content, follow=False)
     except InvalidValue:
         with suppress(OSError):

@@ -27,6 +27,7 @@ from moviola.library import (
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
 from moviola.search.asked import Asked
+from moviola.search.checking import Checker, checked_answers, checking, require_checker
 from moviola.search.concepts import Concepts
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.filters import COLUMNS
@@ -84,6 +85,8 @@ class Library:
             others; see :class:`moviola.library.Indexer`.
         index: the indexer's :meth:`moviola.library.Indexer.index`, which everybody needs.
         concepts: what marks have taught; see :class:`moviola.search.Concepts`.
+        checker: a model that looks at moments where a search asks for it by ``check``
+            (:class:`moviola.looker.Looker`); None, as at first: nothing is sent anywhere.
 
     >>> lib = Library("lib")  # doctest: +SKIP
     >>> lib.index("videos/")  # doctest: +SKIP
@@ -122,6 +125,7 @@ class Library:
         self.indexer = Indexer(self.store)
         self.index = self.indexer.index
         self._searcher = Searcher(self.store)
+        self.checker: Checker | None = None
         self.concepts = Concepts(self.store, self._searcher)
         self._facets = _PerGeneration(self.store, count_facets)
         self._names = _PerGeneration(self.store, video_names)
@@ -269,7 +273,8 @@ class Library:
             :mod:`moviola.retrieval.calibration` the meaning of scores.
 
         Raises:
-            InvalidValue: an empty text, a number outside its range, or a time after the end of a video.
+            InvalidValue: an empty text, a number outside its range, a time after the end of a video; or
+                ``check`` without a :attr:`checker`, or of a query without words.
             NotFound: an unknown id in ``videos`` or in the query, or no video in the filter's folder.
             MediaError: a picture of the query cannot be read.
             LibraryError: ``by`` or the query needs evidence that the library does not have.
@@ -306,7 +311,11 @@ class Library:
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
         chosen = (options or SearchOptions()).with_changes(**changes)
-        answers = self._searcher.search_many(queries, chosen, progress, refuse)
+        if chosen.check is not None:
+            require_checker(self.checker, chosen.check)
+        answers = self._searcher.search_many(queries, checking(chosen), progress, refuse)
+        if chosen.check is not None:
+            answers = checked_answers(answers, chosen, self.checker, refuse)
         for answer in answers:
             answer.still = self.store.kept_still
         return answers

@@ -28,11 +28,19 @@ class NotDone(MoviolaError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server has answered; ``location`` is where it points to, empty if nowhere."""
+    """What a server has answered.
+
+    Attributes:
+        location: where it points to, empty if nowhere.
+        retry_after: when it may be asked again, as it says; empty if it does not.
+        cut: whether the body is longer than what was read of it.
+    """
 
     status: int
     body: str
     location: str = ""
+    retry_after: str = ""
+    cut: bool = False
 
 
 def run(
@@ -94,12 +102,13 @@ def ask(
     }  # fmt: skip
     # By standard input: other users see the arguments of a process, and an address may hold a secret.
     program = (sys.executable, "-I", str(Path(asking.__file__)))
-    _, said = run(program, json.dumps(order).encode(), seconds, stop, out=True)
+    _, written = run(program, json.dumps(order).encode(), seconds, stop, out=True)
     try:
-        outcome = json.loads(said)
+        outcome = json.loads(written)
         if "error" in outcome:
             raise NotDone(f"{outcome['error']:.300}")
-        return Answer(int(outcome["status"]), str(outcome["body"]), str(outcome["location"]))
+        said, location, retry_after = (str(outcome[name]) for name in ("body", "location", "retry_after"))
+        return Answer(int(outcome["status"]), said, location, retry_after, bool(outcome["cut"]))
     except (ValueError, KeyError, TypeError) as error:
         raise NotDone("no answer that can be read") from error
 

@@ -14,12 +14,14 @@ from moviola.words import language_title
 __all__ = ["Note", "NoteKind"]
 
 NoteKind = Literal[
-    "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place"
+    "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place",
+    "looked", "not looked", "words alone",
 ]  # fmt: skip
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
 was read in a language other than English, which encoders may not know; a date, or a name that may be a
-place, is searched for as words, where a filter would choose videos by it.
+place, is searched for as words, where a filter would choose videos by it; a model looked at moments; it did
+not judge some; it was asked by the words of the query, and not by its pictures and marks.
 """
 
 
@@ -29,9 +31,11 @@ class Note:
 
     Attributes:
         about: the words that it is about: what is wanted, a word, a name, a date, an encoder, the tag of a
-            language, empty for one that is not known.
+            language, empty for one that is not known, a model, or why it did not judge.
         others: what is excluded, words of the library that are spelt like an unknown one, encoders that do
-            not know the language, or the date as a filter has it.
+            not know the language, or the date as a filter has it; of a look the numbers of yes, partly, no
+            and all, the probability that a verdict is right, and whether that was measured, ``"measured"``
+            or ``"assumed"``; of no judgement the numbers of these and of all.
         remedy: a command that helps; empty without one.
     """
 
@@ -53,10 +57,23 @@ class Note:
             return f"no “{self.about}” here{alike}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
-        if self.kind in ("date", "place"):
-            return self._by_filter()
+        if self.kind in ("date", "place", "looked", "not looked", "words alone"):
+            return self._by_filter() if self.kind in ("date", "place") else self._by_model()
         return (
             f"scores of {self.about} were not measured, so how likely a moment is right is a cautious guess"
+        )
+
+    def _by_model(self) -> str:
+        if self.kind == "words alone":
+            return f"the model was asked by the words alone, “{self.about}”, and not by pictures or marks"
+        if self.kind == "not looked":
+            count, all = self.others
+            return f"{count} of {all} {'was' if count == '1' else 'were'} not judged: {self.about}"
+        yes, partly, no, all, right, known = self.others
+        measured = "" if known == "measured" else "not measured, but "
+        return (
+            f"{self.about} judged {int(yes) + int(partly) + int(no)} of {all}: {yes} yes, {partly} partly, "
+            f"{no} no; a verdict is {measured}taken to be right with a probability of {right}"
         )
 
     def _by_filter(self) -> str:

@@ -81,6 +81,13 @@ class SearchOptions:
     )  # fmt: skip
     """False omits weak moments, see :data:`moviola.types.BANDS`."""
 
+    check: int | None = declared(
+        INTEGER, "A model that is named for it looks at the best N moments, and they are ranked again by its "
+        "verdicts: stills and words of them are sent to it.",
+        panel="", example=10, most={"api": 50, "agents": 20}, parts=PARTS - {"page"},
+    )  # fmt: skip
+    """At least 1; None: nothing is sent anywhere. See :mod:`moviola.search.checking`."""
+
     def __post_init__(self) -> None:
         require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
         for name, field in OPTIONS.items():
@@ -137,6 +144,7 @@ class OptionChanges(TypedDict, total=False):
     by: By
     refine: bool
     weak: bool
+    check: int | None
 
 
 def _meant(name: str, names: Collection[str]) -> str:

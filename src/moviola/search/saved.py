@@ -30,7 +30,7 @@ class SavedSearches:
         self._userdata, self._search = userdata, search
 
     def asked(self, name: str) -> Asked:
-        """The question of a saved search.
+        """The question of a saved search; it calls no model that looks, which is asked for anew each time.
 
         Raises:
             NotFound: no search of this name is saved.
@@ -41,7 +41,7 @@ class SavedSearches:
         saved = self._userdata.entry("search", name).value
         assert isinstance(saved, SavedSearch)
         try:
-            return Asked.from_json(saved.root)
+            return Asked.from_json(saved.root).unchecked
         except InvalidValue as error:
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
 
@@ -64,6 +64,7 @@ class SavedSearches:
         Args:
             asked: the question, or its JSON, which is kept as it is but for its pictures: these are kept with
                 it, large ones made smaller (:func:`moviola.media.small_picture`), and get other names.
+                ``check`` is not kept: no saved search calls a model that looks.
             version: see :meth:`moviola.library.userdata.entries.UserData.put`.
             picture: gives the pictures that are named in JSON.
 
@@ -86,4 +87,5 @@ class SavedSearches:
             return found
 
         Asked.from_json(row, keep)
+        row = {name: value for name, value in row.items() if name != "check"}
         return self._userdata.put("search", name, renamed(row, names), version, contents)

@@ -43,7 +43,7 @@ commands = Typer()
 
 # Queries that are encoded together.
 _AT_ONCE = 32
-_SEARCH_OPTIONS = field_options(without=["videos"])
+_SEARCH_OPTIONS = field_options(without=["videos", "check"])
 _MODEL_ONLY = ("features", "stage1", "candidates", "merge", "judgements", "task", "suppress_above")
 
 

@@ -1,0 +1,13 @@
+"""A model that looks again: named by its user, on any server that speaks OpenAI's chat form with pictures.
+
+>>> library.checker = Looker(library.store, Endpoint("http://localhost:8080/v1", "qwen"))  # doctest: +SKIP
+>>> library.search("a dog runs", check=10)  # doctest: +SKIP
+"""
+
+from moviola.looker.asking import Answer, Sentence, ask
+from moviola.looker.endpoint import KEY, Endpoint, NoReply
+from moviola.looker.evidence import Sending
+from moviola.looker.looker import Looker
+from moviola.looker.steps import Cited
+
+__all__ = ["KEY", "Answer", "Cited", "Endpoint", "Looker", "NoReply", "Sending", "Sentence", "ask"]

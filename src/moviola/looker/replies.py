@@ -1,0 +1,41 @@
+"""JSON objects in what models say, which may stand in prose, in a fence, or after thoughts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from moviola.files.plain import plain
+
+__all__ = ["one_line", "only_object"]
+
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_MOST_TRIED = 50  # braces at which an object may begin
+
+
+def only_object(said: str, *names: str) -> dict[str, Any] | None:
+    """The object with one of some names in a reply; None without, and where several contradict each other."""
+    text, decoder = _THOUGHTS.sub("", said), json.JSONDecoder()
+    found: list[dict[str, Any]] = []
+    place = text.find("{")
+    for _ in range(_MOST_TRIED):
+        if place < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            if isinstance(value, dict) and any(name in value for name in names):
+                found.append(value)
+        place = text.find("{", end)
+    return found[0] if found and all(one == found[0] for one in found) else None
+
+
+def one_line(text: Any, most: int) -> str:
+    """A text of others on one line, without letters that steer a terminal, at most ``most`` long."""
+    if not isinstance(text, str):
+        return ""
+    line = " ".join(plain(text[: 4 * most]).split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -1,0 +1,110 @@
+"""A stand-in for a server of OpenAI's chat form: in this process without a network, and on a real socket."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from moviola.looker import Endpoint
+from moviola.search.limited import Answer
+
+__all__ = ["ChatModel", "ChatServer", "said", "verdict"]
+
+
+def said(text: Any, **more: Any) -> Answer:
+    """A reply of the chat form."""
+    return Answer(200, json.dumps({"choices": [{"message": {"role": "assistant", "content": text, **more}}]}))
+
+
+def verdict(word: str, why: str = "so it is") -> Answer:
+    """A reply with a verdict."""
+    return said(json.dumps({"verdict": word, "why": why}))
+
+
+class ChatModel:
+    """Answers requests in this process, one after the other.
+
+    Args:
+        replies: what is answered: an answer, an error that is raised, or a function of the messages. The last
+            one is repeated.
+
+    Attributes:
+        asked: the messages of each request.
+        headers: those of each request.
+        waits: seconds that were waited for.
+        limits: seconds that each request was given.
+    """
+
+    def __init__(self, *replies: Answer | Exception | Callable[[Any], Answer]) -> None:
+        self._replies = list(replies)
+        self.asked: list[Any] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.waits: list[float] = []
+        self.limits: list[float] = []
+
+    def endpoint(self, url: str = "http://localhost:1/v1", key: str = "", **more: Any) -> Endpoint:
+        """The model as an endpoint."""
+        return Endpoint(url, "stand-in", key, send=self._send, pause=self.waits.append, **more)
+
+    def _send(self, method: str, address: str, body: str, **about: Any) -> Answer:
+        assert (method, address) == ("POST", "http://localhost:1/v1/chat/completions")
+        sent = json.loads(body)
+        assert sent.keys() == {"model", "messages", "stream"}
+        self.asked.append(sent["messages"])
+        self.headers.append(about["headers"])
+        self.limits.append(about["seconds"])
+        reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Answer) else reply(sent["messages"])
+
+
+class ChatServer:
+    """A server on a socket of this machine, that answers each request with the same bytes.
+
+    Attributes:
+        requests: path and headers of each.
+    """
+
+    def __init__(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        self.body, self.status, self.headers = body, status, headers or {}
+        self.requests: list[tuple[str, Mapping[str, str]]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"chat": self}))
+
+    @property
+    def url(self) -> str:
+        """Its base address."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    chat: ChatServer
+
+    def do_POST(self) -> None:
+        self.chat.requests.append((self.path, dict(self.headers)))
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.chat.status)
+        for name, value in self.chat.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.chat.body)))
+        self.end_headers()
+        try:
+            self.wfile.write(self.chat.body)
+        except OSError:  # a client that has read enough
+            return
+
+    do_GET = do_POST  # noqa: N815 - as the base class names it
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
