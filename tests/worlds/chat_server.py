@@ -63,14 +63,16 @@ class ChatModel:
 
 
 class ChatServer:
-    """A server on a socket of this machine, that answers each request with the same bytes.
+    """A server on a socket of this machine, that answers requests with bytes.
 
     Attributes:
+        body, later: of the first answer, and of those after it; the last one is repeated.
         requests: path and headers of each.
     """
 
     def __init__(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.body, self.status, self.headers = body, status, headers or {}
+        self.later: list[bytes] = []
         self.requests: list[tuple[str, Mapping[str, str]]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"chat": self}))
 
@@ -92,15 +94,18 @@ class _Handler(BaseHTTPRequestHandler):
     chat: ChatServer
 
     def do_POST(self) -> None:
+        body = self.chat.body
+        if self.chat.later:  # before the client has its answer, and asks again
+            self.chat.body = self.chat.later.pop(0)
         self.chat.requests.append((self.path, dict(self.headers)))
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(self.chat.status)
         for name, value in self.chat.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(self.chat.body)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         try:
-            self.wfile.write(self.chat.body)
+            self.wfile.write(body)
         except OSError:  # a client that has read enough
             return
 

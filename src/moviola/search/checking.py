@@ -141,7 +141,7 @@ def _judged(moment: Moment, judgement: Judgement, right: float) -> Moment:
     """A moment with the evidence of a verdict."""
     if judgement.said is None:
         return moment
-    strength = {"yes": right, "partly": 0.5, "no": 1 - right}[judgement.said]
+    strength = {"yes": right, "partly": 0.5, "no": round(1 - right, 12)}[judgement.said]
     # p / (1 - p) times strength / (1 - strength), also where p is 1.
     true, false = moment.score * strength, (1 - moment.score) * (1 - strength)
     score = true / (true + false)

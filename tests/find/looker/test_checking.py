@@ -80,7 +80,7 @@ def test_a_verdict_multiplies_the_odds_by_what_it_is_worth() -> None:
     ]  # fmt: skip
     assert [one.band for one in answer] == ["strong", "strong", "strong", "possible"]
     assert answer[0].why == (Reason("looked", 0.8, ("yes", "a dog")),)
-    assert answer[2].why == (Reason("looked", 1 - 0.8, ("no", "a cat")),)
+    assert answer[2].why == (Reason("looked", 0.2, ("no", "a cat")),)
     assert list(map(str, answer.notes)) == [
         "stand-in judged 3 of 4: 1 yes, 1 partly, 1 no; a verdict is taken to be right with a probability of "
         "0.80",
