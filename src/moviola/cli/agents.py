@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from moviola.cli.app import app, emit_json
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
+from moviola.cli.looking import looker_of, looker_options
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, with_options
 from moviola.errors import MissingDependency
 
 
 @app.command()
+@with_options("looking", looker_options)
 def mcp(
+    *,
     library: LibraryOption = DEFAULT_LIBRARY,
+    looking: dict[str, Any],
     clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
     http: Annotated[
         int | None,
@@ -50,9 +54,12 @@ def mcp(
             return
         if json:  # how a client starts this server
             options = ["--clips", str(clips.resolve())] if clips else []
+            for name, value in looking.items():
+                options += [f"--{name.replace('_', '-')}", str(value)]
             args = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
             emit_json({"mcpServers": {"moviola": {"command": sys.executable, "args": args}}})
             return
+        lib.checker = looker_of(lib.store, **looking)
         server = library_server(lib, clips=clips)
         if http is not None:
             serve_http(server, http)

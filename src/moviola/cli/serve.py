@@ -12,6 +12,7 @@ from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.config import usual_device, usual_reading
+from moviola.cli.looking import endpoint_of, looker_options
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
@@ -23,6 +24,7 @@ from moviola.plugins import server_additions
 
 @app.command()
 @with_options("alerts", alert_options)
+@with_options("looking", looker_options)
 @with_options("added", *(one.options for one in server_additions().values()))
 def serve(
     *,
@@ -53,6 +55,7 @@ def serve(
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
     alerts: dict[str, Any],
+    looking: dict[str, Any],
     added: dict[str, Any],
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser of this machine.")] = False,
     json: JsonOption = False,
@@ -89,7 +92,8 @@ def serve(
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()),
-        reading=usual_reading(), alerts=reports, device=usual_device(), additions=_wanted(added),
+        reading=usual_reading(), alerts=reports, looker=endpoint_of(**looking),
+        looker_right=looking.get("looker_right"), device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -6,8 +6,11 @@
 
 from moviola.looker.asking import Answer, Sentence, ask
 from moviola.looker.endpoint import KEY, Endpoint, NoReply
-from moviola.looker.evidence import Sending
+from moviola.looker.evidence import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, Sending
 from moviola.looker.looker import Looker
 from moviola.looker.steps import Cited
 
-__all__ = ["KEY", "Answer", "Cited", "Endpoint", "Looker", "NoReply", "Sending", "Sentence", "ask"]
+__all__ = [
+    "KEY", "LONGEST_SIDE", "MOST_LETTERS", "MOST_STILLS", "Answer", "Cited", "Endpoint", "Looker", "NoReply",
+    "Sending", "Sentence", "ask",
+]  # fmt: skip

@@ -56,6 +56,7 @@ instructions."""
 _CLIPS = "\n6. cut_clip makes a file of a moment, only on request."
 
 _READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_LOOKING = _READING.model_copy(update={"open_world_hint": True})
 _ADDING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
@@ -116,8 +117,10 @@ def library_server(
         InvalidValue: the folder for clips cannot be made.
     """
     tools = LibraryTools(library, [Path(folder) for folder in (clips, pictures) if folder is not None])
+    # With a model that looks, `check` reaches another server; without one there is no such argument.
+    search = (_LOOKING, ()) if library.checker is not None else (_READING, ("check",))
     offered = [
-        _offered(tools.search_moments, "Find moments in videos", _READING),
+        _offered(tools.search_moments, "Find moments in videos", *search),
         _offered(tools.look, "Look at a stretch of a video", _READING),
         _offered(tools.list_videos, "List the videos", _READING),
     ]
@@ -129,10 +132,14 @@ def library_server(
     )  # fmt: skip
 
 
-def _offered(tool: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
-    """A tool whose schema says that there are no other arguments."""
+def _offered(
+    tool: Callable[..., Any], title: str, annotations: ToolAnnotations, without: Collection[str] = ()
+) -> Tool:
+    """A tool, without some of its arguments, whose schema says that there are no others."""
     offered = Tool.from_function(tool, title=title, annotations=annotations)
-    return offered.model_copy(update={"parameters": {**offered.parameters, "additionalProperties": False}})
+    own = {name: one for name, one in offered.parameters["properties"].items() if name not in without}
+    parameters = {**offered.parameters, "properties": own, "additionalProperties": False}
+    return offered.model_copy(update={"parameters": parameters})
 
 
 def serve_stdio(server: MCPServer) -> None:

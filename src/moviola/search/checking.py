@@ -71,11 +71,17 @@ def checking(options: SearchOptions) -> SearchOptions:
 def require_checker(checker: Checker | None, count: int) -> Checker:
     """The model; raises :class:`InvalidValue` where none is named."""
     if checker is None:
-        raise InvalidValue(
+        raise _wrong(
             f"check={count}: no model that looks is named; name a server and its model "
             "(--looker, --looker-model)"
         )
     return checker
+
+
+def _wrong(message: str) -> InvalidValue:
+    error = InvalidValue(message)
+    error.place = "check"
+    return error
 
 
 def checked_answers(
@@ -116,7 +122,7 @@ def _checked(
     checker = require_checker(checker, options.check)
     question, whole = words_of_query(query)
     if not question:
-        raise InvalidValue(
+        raise _wrong(
             f"check={options.check}: {str(query)!r} has no words that a model could judge by; add some"
         )
     looked_at = found[: options.check]

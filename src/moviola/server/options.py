@@ -13,6 +13,7 @@ from typing import Any
 from moviola.errors import InvalidValue
 from moviola.library.ingest.recognition import Readers
 from moviola.library.ingest.sounds import chosen_sound_reader
+from moviola.looker import Endpoint
 from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 
@@ -33,6 +34,7 @@ class Limits:
         uploads: unfinished uploads.
         clip_seconds: length of a clip.
         waiting: requests that may wait for a thread of a pool; others get 503.
+        looks: searches that may wait for the model that looks.
         jobs: waiting and running indexing jobs.
         cache_bytes: stills and converted videos on disk.
     """
@@ -47,6 +49,7 @@ class Limits:
     uploads: int = 100
     clip_seconds: float = 3600.0
     waiting: int = 200
+    looks: int = 4
     jobs: int = 8
     cache_bytes: int = 4 * 2**30
 
@@ -70,6 +73,9 @@ class Options:
             ``speech``, ``speech_language`` and ``sounds`` of
             :meth:`moviola.library.Indexer.index`; its defaults by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
+        looker: a model that looks at moments where a client that may change something asks for it; None: no
+            moment is sent anywhere.
+        looker_right: share of its verdicts that are right, see :class:`moviola.looker.Looker`.
         additions: settings of what plug-ins add (:class:`moviola.plugins.ServerAddition`), by name.
         device: what encodes queries and videos: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"`` or ``"auto"``.
         threads: searching threads, and threads that read videos; by default one per core.
@@ -91,6 +97,8 @@ class Options:
     watch: tuple[Path, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     alerts: AlertOptions = field(default_factory=AlertOptions)
+    looker: Endpoint | None = None
+    looker_right: float | None = None
     additions: Mapping[str, Any] = field(default_factory=dict, repr=False)
     device: str = "auto"
     threads: int = field(default_factory=available_cores)

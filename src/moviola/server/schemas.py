@@ -24,7 +24,7 @@ from moviola.types import Band, CueKind, ReasonKind
 
 __all__ = [
     "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "FieldInfo", "FieldList",
-    "FoundMoment", "Job", "JobList", "LibraryInfo", "LimitsInfo", "ModelInUse", "Name",
+    "FoundMoment", "Job", "JobList", "LibraryInfo", "LimitsInfo", "LookerInfo", "ModelInUse", "Name",
     "PictureAnswer", "Problem", "ProblemAnswer", "Refusal", "RequestModel", "ResponseModel", "Score",
     "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "VideoList",
     "VideoSummary", "Why", "WorkProgress", "raw_body",
@@ -283,6 +283,16 @@ class LimitsInfo(ResponseModel):
     jobs: int = Field(examples=[8])
 
 
+class LookerInfo(ResponseModel):
+    """A model that looks at moments where `check` asks for it, and what it gets of each."""
+
+    model: str = Field(examples=["qwen2.5vl"])
+    host: str = Field(description="Where it is sent.", examples=["localhost:11434"])
+    stills: int = Field(description="Of a moment, at most.", examples=[5])
+    longest_side: int = Field(description="Pixels of a still, at most.", examples=[512])
+    letters: int = Field(description="Of what is said or written, at most.", examples=[1500])
+
+
 class LibraryInfo(ResponseModel):
     """Contents and abilities of the library and its server."""
 
@@ -309,6 +319,9 @@ class LibraryInfo(ResponseModel):
     )
     can_ingest: bool = Field(description="By this client.", examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
+    looker: LookerInfo | None = Field(
+        description="The model that looks, for this client; null: there is none."
+    )
     clip_formats: list[str] = Field(examples=[["exact", "key-frames"]])
     export_formats: list[ExportFormat]
     limits: LimitsInfo

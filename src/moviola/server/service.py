@@ -16,6 +16,7 @@ from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.files.caches import cache_of
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
+from moviola.looker import Looker
 from moviola.plugins import server_additions
 from moviola.search import KeptPicture, Library, LikePicture
 from moviola.server.comparing import Comparing
@@ -44,6 +45,11 @@ class Service:
         self.options = options
         # It follows the changes of writers.
         self.library = Library(folder, read_only=True, device=options.device, resident=True)
+        if options.looker is not None:
+            self.library.checker = Looker(
+                self.library.store, options.looker, right=options.looker_right,
+                announce=lambda sending: log.info("%s", sending),
+            )  # fmt: skip
         require_watchable(self.library.catalogue, options.watch)
         self.additions: dict[str, Any] = {
             name: server_additions()[name].opened(self.library, settings)
@@ -51,6 +57,7 @@ class Service:
         }
         """What plug-ins have opened, by name."""
         self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)
+        self.looking = Pool("look", threads=1, waiting=limits.looks)  # at another server's pace
         self.media = Pool("media", threads=options.threads, waiting=limits.waiting)  # stills and clips
         self.converting = Pool("convert", threads=1, waiting=limits.jobs)
         self.exporting = Pool("export", threads=1, waiting=limits.jobs)
@@ -75,7 +82,7 @@ class Service:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        return self.searching, self.media, self.converting, self.exporting, self.compare
+        return self.searching, self.looking, self.media, self.converting, self.exporting, self.compare
 
     def start(self) -> None:
         """Begin what goes on beside requests, in the running event loop."""

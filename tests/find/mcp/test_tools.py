@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
-from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
+from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent, Tool
 from PIL import Image
 
+from chat_server import ChatModel, verdict
 from moviola.errors import InvalidValue
 from moviola.library import Catalogue, LibraryStore
 from moviola.library.disk.places import Copy
+from moviola.looker import Looker
 from moviola.mcp import library_server, serve_http
 from moviola.mcp.tools import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
@@ -93,6 +95,28 @@ def test_tools_say_what_they_are(library: Library, clips: Path) -> None:
         ]
         assert undescribed in ([], ["start", "end"])
     assert tools["cut_clip"].annotations.destructive_hint is False  # type: ignore[union-attr]
+
+
+def test_a_model_looks_where_the_library_has_one(call: Call, library: Library) -> None:
+    """An argument that can only fail; or moments that are sent away, and say nothing of it."""
+
+    def schema() -> Tool:
+        return next(tool for tool in offered(library, None)[1].tools if tool.name == "search_moments")
+
+    assert "check" not in schema().input_schema["properties"]
+    assert "no such argument" in error(call("search_moments", query="umbrella", check=2))
+    library.checker = Looker(library.store, ChatModel(verdict("yes", "an umbrella")).endpoint())
+    tool = schema()
+    assert "sent to it" in tool.input_schema["properties"]["check"]["description"]
+    assert tool.annotations is not None and tool.annotations.open_world_hint
+
+    async def looked_at() -> CallToolResult:
+        async with Client(library_server(library)) as client:
+            return await client.call_tool("search_moments", {"query": "umbrella", "check": 2})
+
+    found = structure(anyio.run(looked_at))
+    assert "looked 0.75 (yes, an umbrella)" in found["moments"][0]["why"]
+    assert "Stand-in judged 2 of 2" in found["note"]
 
 
 def test_nothing_cuts_without_a_folder(library: Library) -> None:

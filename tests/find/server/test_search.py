@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from chat_server import ChatModel, verdict
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.search import Filter, Library, LikeMoment, Marked, MarkedMoment, Text, WeightedSum
 from moviola.server.options import Limits
@@ -186,3 +187,47 @@ def test_a_curve_needs_no_models_that_another_process_has_replaced(serving: Serv
             answer = client.post("/api/curve", json={"query": "a red ball", "video_id": "harbour"})
         assert answer.status_code == 200, answer.json()
         assert answer.json()["scores"] == library.curve("a red ball", "harbour")[1].tolist()
+
+
+# -- a model that looks --------------------------------------------------------------------------------------
+
+TOKENS = {"token": "may-change", "read_token": "may-read"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_model_looks_for_those_who_may_change_something(
+    serving: Callable[..., TestClient], folder: Path
+) -> None:
+    """Stills that a reader sends to another server at somebody's expense; a key that is told."""
+    model = ChatModel(verdict("yes", "an umbrella"))
+    endpoint = model.endpoint(key="hunter2")
+    asked = {"query": "umbrella", "check": 2, "top_k": 5}
+    with serving(folder, looker=endpoint, looker_right=0.9, **TOKENS) as client:
+        client.post("/api/search", json={"query": "umbrella"}, headers=bearer("may-change"))
+        told = client.get("/api/library", headers=bearer("may-change"))
+        assert told.json()["looker"] == {
+            "model": "stand-in", "host": "localhost:1", "stills": 5, "longest_side": 512, "letters": 1500
+        }  # fmt: skip
+        assert "hunter2" not in told.text
+        assert client.get("/api/library", headers=bearer("may-read")).json()["looker"] is None
+        refused = client.post("/api/search", json=asked, headers=bearer("may-read"))
+        assert refused.status_code == 403 and not model.asked
+        found = client.post("/api/search", json=asked, headers=bearer("may-change")).json()
+        saved = {"kind": "search", "name": "rain", "value": asked}
+        kept = client.put("/api/kept", json=saved, headers=bearer("may-change"))
+        assert kept.status_code < 300 and "check" not in kept.json()["value"]
+    assert len(model.asked) == 2
+    reasons = [one["why"] for one in found["moments"]]
+    assert {"kind": "looked", "score": 0.9, "words": ["yes", "an umbrella"]} in reasons[0]
+    (note,) = (one for one in found["notes"] if one["kind"] == "looked")
+    assert note["about"] == "stand-in" and note["others"] == ["2", "0", "0", "2", "0.90", "measured"]
+
+
+def test_a_look_of_nobody_is_an_error_of_its_field(client: TestClient) -> None:
+    for check, message in ((3, "no model that looks is named"), (51, "50"), (0, "1")):
+        refused = client.post("/api/search", json={"query": "umbrella", "check": check})
+        error = refused.json()["error"]
+        assert refused.status_code == 422 and error["field"] == "check" and message in error["message"]

@@ -12,11 +12,19 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
 
 from moviola.export import all_formats
+from moviola.looker import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, Endpoint
 from moviola.plugins import server_additions
 from moviola.search import LENGTHS
 from moviola.search.options import By
 from moviola.server.options import is_loopback
-from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse, ResponseModel
+from moviola.server.schemas import (
+    ExportFormat,
+    LibraryInfo,
+    LimitsInfo,
+    LookerInfo,
+    ModelInUse,
+    ResponseModel,
+)
 from moviola.server.service import ServiceOf
 from moviola.types import BANDS
 
@@ -151,8 +159,19 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         right=right, writable=may_write, opens_folders=right == "change" and is_loopback(options.host),
         is_open=not (options.token or options.read_token),
         can_ingest=bool(options.allow_ingest) and may_write,
-        ingest_folders=[*map(str, service.receiving.folders)], clip_formats=["exact", "key-frames"],
+        ingest_folders=[*map(str, service.receiving.folders)],
+        looker=_looker(options.looker) if right == "change" else None, clip_formats=["exact", "key-frames"],
         export_formats=formats, limits=LimitsInfo.model_validate(options.limits), bands=BANDS,
+    )  # fmt: skip
+
+
+def _looker(endpoint: Endpoint | None) -> LookerInfo | None:
+    """What is known of a model that looks, but for its key."""
+    if endpoint is None:
+        return None
+    return LookerInfo(
+        model=endpoint.model, host=endpoint.host, stills=MOST_STILLS, longest_side=LONGEST_SIDE,
+        letters=MOST_LETTERS,
     )  # fmt: skip
 
 

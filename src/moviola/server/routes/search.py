@@ -19,7 +19,7 @@ from moviola.search.filters import FILTERS
 from moviola.search.found import still_there
 from moviola.search.options import FIELDS
 from moviola.server import schemas
-from moviola.server.problems import WrongField
+from moviola.server.problems import Forbidden, WrongField
 from moviola.server.service import Service, ServiceOf, decoded
 from moviola.timing import milliseconds
 
@@ -31,10 +31,13 @@ _SHOWN = 256  # pixels of the longer side of a picture that is shown
 
 
 @router.post("/search")
-async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.Answer:
-    """The answer to a query: moments, best first."""
+async def search(request: schemas.SearchRequest, service: ServiceOf, http: Request) -> schemas.Answer:
+    """The answer to a query: moments, best first. `check` needs the right to change: it sends stills away."""
     arrived = perf_counter()
     question = _question(request.model_dump(), service)
+    looked_at = question.options.check is not None
+    if looked_at and http.scope["right"] != "change":
+        raise Forbidden("check: stills are sent to another server only for clients that may change something")
 
     def work() -> tuple[float, SearchResult, list[schemas.FoundMoment], float]:
         began, library = perf_counter(), service.library
@@ -50,7 +53,7 @@ async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.
         ]  # fmt: skip
         return began, answer, described, perf_counter()
 
-    began, found, moments, ended = await service.searching.run(work)
+    began, found, moments, ended = await (service.looking if looked_at else service.searching).run(work)
     whole = {"waiting": began - arrived, "search": ended - began, "total": perf_counter() - arrived}
     return schemas.Answer(
         query=service.uploads.named(str(found.query)),

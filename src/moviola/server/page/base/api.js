@@ -13,7 +13,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
  * @typedef {"strong" | "possible" | "weak"} Band
- * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place", about: string, others: string[], remedy: string, text: string}} Note
+ * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place" | "looked" | "not looked" | "words alone", about: string, others: string[], remedy: string, text: string}} Note
  * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
  * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
@@ -21,7 +21,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
- *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
+ *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
  * @typedef {import("./reasons.js").Why} Why

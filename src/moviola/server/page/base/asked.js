@@ -15,7 +15,7 @@ import { t } from "./language.js";
  * @typedef {string | Part} Excluded
  * @typedef {import("./api.js").Band} Band
  * @typedef {{query: string | Part, filter?: Record<string, string>, videos?: string[], by?: string, refine?: boolean,
- *   min_score?: number | Band, top_k?: number, per_video?: number, weak?: boolean}} Asked
+ *   min_score?: number | Band, top_k?: number, per_video?: number, weak?: boolean, check?: number}} Asked
  *
  * The same with a place for all that can be typed, also where nothing is yet.
  * @typedef {Part & {terms: Term[], then: Step[], without: Excluded[], right: Marked[], wrong: Marked[]}} Query
@@ -98,9 +98,9 @@ function tidy(value) {
   return { ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length)), ...(first && { first: tidy(first) }), ...more };
 }
 
-/** The search of a question.
- * @param {{query?: unknown} & Record<string, unknown>} asked @returns {Search} */
-export function searchOf({ query, ...options }) {
+/** The search of a question. A model looks at moments where somebody presses the button, never by a link or a saved search.
+ * @param {{query?: unknown, check?: unknown} & Record<string, unknown>} asked @returns {Search} */
+export function searchOf({ query, check: _, ...options }) {
   const right = Object.entries(options).filter(([name, value]) => !(name in NOTHING) || typeof value === typeof NOTHING[/** @type {keyof Search} */ (name)] || (name === "min_score" && BANDS.includes(String(value))));
   const { filter, videos, ...others } = { ...NOTHING, ...Object.fromEntries(right) };
   const texts = isObject(filter) ? Object.entries(filter).filter(([, text]) => typeof text === "string") : [];

@@ -30,17 +30,27 @@ const PLAIN = ["seen", "named", "like"];
  * @param {Moment} moment */
 function tellingReasons({ why }) {
   const best = Math.max(0, ...why.map(({ score }) => score));
-  return why.filter(({ kind, score, words }) => score >= LEAST_SHARE * best && (words.length > 0 || !PLAIN.includes(kind)));
+  return why.filter(({ kind, score, words }) => kind === "looked" || (score >= LEAST_SHARE * best && (words.length > 0 || !PLAIN.includes(kind))));
 }
 
 /** @type {Record<string, string>} */
-const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), heard: t("heard"), titled: t("titled"), named: t("named"), described: t("described"), like: t("alike") };
+const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), heard: t("heard"), titled: t("titled"), named: t("named"), described: t("described"), like: t("alike"), looked: t("looked at") };
+
+/** What a model says of a moment.
+ * @type {Record<string, string>} */
+const VERDICTS = { yes: t("yes"), partly: t("in part"), no: t("no") };
 
 /** What a reason is called, with the words that match.
  * @param {{kind: string, words: string[]}} reason */
 function reasonChip({ kind, words }) {
+  if (kind === "looked") return verdictChip(words);
   return h("li", { class: "reason" }, REASONS[kind] ?? kind, words.length ? h("q", { dir: "auto" }, words.join(" ")) : null);
 }
+
+/** The verdict of a model, and why, in its own words.
+ * @param {string[]} words */
+const verdictChip = ([verdict = "", why = ""]) =>
+  h("li", { class: "reason" }, `${REASONS.looked}: ${VERDICTS[verdict] ?? verdict}`, why ? h("q", { dir: "auto" }, why) : null);
 
 /**
  * @param {Moment} moment

@@ -11,6 +11,7 @@ import { grow } from "../base/growing.js";
 import { on } from "../base/keyboard.js";
 import { languageName, plural, t } from "../base/language.js";
 import { opened, openPlayer } from "../base/opening.js";
+import { lookButton, lookNote } from "./looking.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
@@ -51,14 +52,16 @@ function searchSoon(wait = document.activeElement?.matches("input, textarea") ? 
   timer = window.setTimeout(() => void search(), wait);
 }
 
-async function search() {
+/** @param {number} [check] so many moments a model is to look at, this time */
+async function search(check) {
+  clearTimeout(timer);
   running.abort();
   const mine = (running = new AbortController());
   if (isEmpty(currentSearch.value)) return showNothing();
   const late = setTimeout(() => results.classList.add("stale"), STALE);
-  const slow = setTimeout(() => refill(status, h("span", { class: "took" }, t("Searching…")), filterChips(currentSearch.value), markChips()), SLOW);
+  const slow = setTimeout(() => refill(status, h("span", { class: "took" }, check ? t("The model is looking…") : t("Searching…")), filterChips(currentSearch.value), markChips()), SLOW);
   try {
-    const found = await api.search(request(), mine.signal);
+    const found = await api.search({ ...request(), ...(check && { check }) }, mine.signal);
     showProblem(null);
     answer.value = found;
   } catch (error) {
@@ -182,7 +185,7 @@ function drawStatus() {
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
   refill(status, h("span", { class: "said" }, `${said}${where}`),
-    h("span", { class: "took" }, `${number(seconds, seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
+    h("span", { class: "took" }, `${number(seconds, seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton(), lookButton(found, (count) => void search(count)));
 }
 
 /** @param {string} words */
@@ -231,6 +234,7 @@ function noteText({ kind, about, others, remedy }) {
     case "language": return languageNote(about, others, remedy);
     case "date": return t("“{about}” is searched for as words; the filter “When it was taken” finds what was filmed then.", { about });
     case "place": return t("If “{about}” is a place: the filter “Place” finds what was filmed there.", { about });
+    case "looked": case "not looked": case "words alone": return lookNote(kind, about, others);
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
