@@ -152,7 +152,7 @@ def _print(answer: Answer, files: dict[str, Path]) -> None:
             line.append(" ").append(plain(citation(one.moment)).replace("\n", "\ufffd"), link)
         console.print(line)
     if answer.untold:
-        console.print("The films do not tell.")
+        console.print("The films do not say.")
 
 
 def _account(answer: Answer, model: str) -> None:

@@ -29,7 +29,7 @@ LONGEST_SIDE = 512
 MOST_STILLS, MOST_LETTERS = 5, 1_500
 """Of one moment."""
 _QUALITY = 80
-# From so many seconds on a moment has four stills, and five.
+# Seconds from which on a moment has four stills, and five.
 _LONGER = (6.0, 20.0)
 
 

@@ -87,10 +87,10 @@ class Steps:
             )
         if len(json.dumps(given)) > _LONGEST_STEP:
             raise InvalidValue(f"a search of more than {_LONGEST_STEP} letters; shorten it")
-        asked = Asked.from_json(given, _no_picture)
-        count = min(asked.options.top_k, _MOST_MOMENTS) if "top_k" in given else _USUAL
-        answer = self._library.search(asked.query, replace(asked.options, top_k=count))
-        self.searches.append(str(answer.query or asked.query))
+        question = Asked.from_json(given, _no_picture)
+        count = min(question.options.top_k, _MOST_MOMENTS) if "top_k" in given else _USUAL
+        answer = self._library.search(question.query, replace(question.options, top_k=count))
+        self.searches.append(str(answer.query or question.query))
         rows: list[dict[str, Any]] = []
         evidence = []
         for moment in answer:

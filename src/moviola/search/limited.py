@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
+from typing import Any
 
 from moviola.errors import MoviolaError
 from moviola.search import asking
@@ -64,14 +65,17 @@ def run(
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=where, start_new_session=True)
     except OSError as error:
         raise NotDone(f"{command[0]}: {error.strerror}") from error
+    # Not by `communicate`: after a timeout it writes nothing more of a body that no pipe holds as a whole.
+    pipe, process.stdin = process.stdin, None
+    Thread(target=_feed, args=(pipe, body), name="feeding a program", daemon=True).start()
     with process:
-        left, given = seconds, body
+        left = seconds
         while True:
             try:
-                said, _ = process.communicate(given or None, min(_PATIENCE, left))
+                said, _ = process.communicate(timeout=min(_PATIENCE, left))
                 return process.returncode, said or b""
             except subprocess.TimeoutExpired:
-                left, given = left - _PATIENCE, b""
+                left -= _PATIENCE
                 if left > 0 and not stop.is_set():
                     continue
                 _kill(process)
@@ -111,6 +115,12 @@ def ask(
         return Answer(int(outcome["status"]), said, location, retry_after, bool(outcome["cut"]))
     except (ValueError, KeyError, TypeError) as error:
         raise NotDone("no answer that can be read") from error
+
+
+def _feed(pipe: Any, body: bytes) -> None:
+    """Write a body; a program that ends before it has read all of it has read enough."""
+    with suppress(OSError), pipe:
+        pipe.write(body)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

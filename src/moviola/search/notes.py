@@ -21,7 +21,7 @@ NoteKind = Literal[
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
 was read in a language other than English, which encoders may not know; a date, or a name that may be a
 place, is searched for as words, where a filter would choose videos by it; a model looked at moments; it did
-not judge some; it was asked by the words of the query, and not by its pictures and marks.
+not judge some; it judged by the words of the query, and not by its pictures and marks.
 """
 
 
@@ -65,7 +65,7 @@ class Note:
 
     def _by_model(self) -> str:
         if self.kind == "words alone":
-            return f"the model was asked by the words alone, “{self.about}”, and not by pictures or marks"
+            return f"the model judged by the words alone, “{self.about}”, and not by pictures or marks"
         if self.kind == "not looked":
             count, all = self.others
             return f"{count} of {all} {'was' if count == '1' else 'were'} not judged: {self.about}"

@@ -30,7 +30,7 @@ class SavedSearches:
         self._userdata, self._search = userdata, search
 
     def asked(self, name: str) -> Asked:
-        """The question of a saved search; it calls no model that looks, which is asked for anew each time.
+        """The question of a saved search; it calls no model that looks, which each run has to name.
 
         Raises:
             NotFound: no search of this name is saved.

@@ -126,5 +126,5 @@ def test_an_answer_is_sentences_with_citations_that_can_be_played(
 
 def test_films_that_do_not_tell_are_said_not_to(ask: Callable[..., Outcome]) -> None:
     outcome = ask(SEARCH, {"untold": True})
-    assert (outcome.code, outcome.out) == (0, "The films do not tell.\n")
+    assert (outcome.code, outcome.out) == (0, "The films do not say.\n")
     assert ask(SEARCH, {"untold": True}, options=("--json",)).rows[0]["untold"] is True

@@ -210,3 +210,42 @@ def test_errors_are_said_by_their_codes_in_the_language(tmp_path: Path) -> None:
     ]
     assert sorted(codes) == sorted(STATUS)
     assert numbers == ["1.234,5", "43\xa0%", "1,5 kB", "0:01.00–0:01.04"]
+
+
+LOOKER = {"model": "stand-in", "host": "localhost:1", "stills": 5, "longest_side": 512, "letters": 1500}
+
+
+def test_a_model_looks_by_its_button_alone(tmp_path: Path) -> None:
+    """A link, or a saved search, that sends stills away as soon as it is opened; a button that hides it."""
+    script = f"""
+      const {{ askedBy, linkedSearch, searchOf }} = await page("base/asked.js");
+      const {{ libraryInfo }} = await page("base/store.js");
+      const {{ lookButton, lookNote }} = await page("search/looking.js");
+      const linked = askedBy(linkedSearch(new URLSearchParams("query=a+dog&check=50")));
+      const saved = askedBy(searchOf({{ query: "a dog", check: 50 }}));
+      const looked = [];
+      const found = (notes, count) => ({{ notes, moments: Array(count).fill({{}}) }});
+      const button = (notes, count) => lookButton(found(notes, count), (n) => looked.push(n));
+      const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
+      libraryInfo.value = {{ looker: null }};
+      const nobody = button([], 3);
+      libraryInfo.value = {{ looker: {json.dumps(LOOKER)} }};
+      const shown = button([], 30);
+      const again = [button([{{ kind: "looked" }}], 3), button([{{ kind: "not looked" }}], 3), button([], 0)];
+      const notes = [lookNote("looked", "x", ["5", "1", "1", "10", "0.75", "assumed"]),
+        lookNote("not looked", "timed out", ["3", "10"]), lookNote("not looked", "HTTP 500", ["1", "10"])];
+      console.log(JSON.stringify([linked, saved, nobody, texts(shown), again, looked, notes]));
+    """
+    linked, saved, nobody, texts, again, looked, notes = run(script, tmp_path)
+    assert linked == saved == {"query": "a dog"}
+    assert nobody is None and again == [None, None, None] and looked == []
+    assert texts == [
+        "Let stand-in look at the best 10",
+        "Sends at most 50 stills (512 pixels), and what is said or written there, to stand-in at localhost:1",
+    ]
+    assert notes == [
+        "x looked at 10: 5 yes, 1 in part, 1 no. How often it is right was not measured; a probability of "
+        "0.75 is assumed.",
+        "3 of 10 not judged: it took too long.",
+        "1 of 10 not judged: HTTP 500.",
+    ]

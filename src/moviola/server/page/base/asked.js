@@ -98,7 +98,7 @@ function tidy(value) {
   return { ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length)), ...(first && { first: tidy(first) }), ...more };
 }
 
-/** The search of a question. A model looks at moments where somebody presses the button, never by a link or a saved search.
+/** The search of a question. A model looks at moments where a button is pressed, never by a link or a saved search.
  * @param {{query?: unknown, check?: unknown} & Record<string, unknown>} asked @returns {Search} */
 export function searchOf({ query, check: _, ...options }) {
   const right = Object.entries(options).filter(([name, value]) => !(name in NOTHING) || typeof value === typeof NOTHING[/** @type {keyof Search} */ (name)] || (name === "min_score" && BANDS.includes(String(value))));

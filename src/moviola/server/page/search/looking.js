@@ -33,7 +33,7 @@ export function lookButton(found, look) {
 /** What is to be known of a look.
  * @param {"looked" | "not looked" | "words alone"} kind @param {string} about @param {string[]} others */
 export function lookNote(kind, about, others) {
-  if (kind === "words alone") return t("The model was asked by the words alone, “{about}”, and not by pictures or marks.", { about });
+  if (kind === "words alone") return t("The model judged by the words alone, “{about}”, and not by pictures or marks.", { about });
   if (kind === "not looked") {
     const [n = "", all = ""] = others;
     return t("{n} of {all} not judged: {cause}.", { n, all, cause: CAUSES[about] ?? about });

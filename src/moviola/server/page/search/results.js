@@ -52,7 +52,7 @@ function searchSoon(wait = document.activeElement?.matches("input, textarea") ? 
   timer = window.setTimeout(() => void search(), wait);
 }
 
-/** @param {number} [check] so many moments a model is to look at, this time */
+/** @param {number} [check] number of moments that a model is to look at, this time */
 async function search(check) {
   clearTimeout(timer);
   running.abort();

@@ -1,0 +1,26 @@
+"""Programs whose time is limited as a whole."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from moviola.search import limited
+
+COUNTING = "import sys; print(len(sys.stdin.buffer.read()))"
+
+
+def test_a_body_that_no_pipe_holds_reaches_a_program_that_starts_slowly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once the first look at the program came before it had read all, the rest was never written, and the
+    program waited for it until its time was over: stills on a busy machine.
+    """
+    monkeypatch.setattr(limited, "_PATIENCE", 1e-3)
+    code, said = limited.run([sys.executable, "-c", COUNTING], b"x" * (1 << 20), 60, out=True)
+    assert (code, said.strip()) == (0, b"1048576")
+
+
+def test_a_program_may_end_without_its_body() -> None:
+    assert limited.run([sys.executable, "-c", "pass"], b"x" * (1 << 20), 60)[0] == 0
