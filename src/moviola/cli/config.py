@@ -25,7 +25,7 @@ from moviola.files.toml import read_toml
 KEYS: dict[str, type] = {
     "library": str, "encoder": str, "sentence_encoder": str, "ocr": bool, "ocr_reader": str,
     "ocr_language": str, "speech": str, "speech_language": str, "sounds": str, "device": str, "log": str,
-    "looker": str, "looker_model": str, "looker_right": float,
+    "looker": str, "looker_model": str, "looker_right": float, "looker_seconds": float,
 }  # fmt: skip
 """Types of the values by key."""
 

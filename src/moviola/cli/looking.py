@@ -46,11 +46,25 @@ def looker_options(
             show_default=False,
         ),
     ] = None,
+    looker_seconds: Annotated[
+        float | None,
+        Option(
+            metavar="SECONDS",
+            envvar="MOVIOLA_LOOKER_SECONDS",
+            help="Time limit of each of its replies; 60 by default.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """What names a model that looks."""
 
 
-def endpoint_of(looker: str | None = None, looker_model: str | None = None, **_: Any) -> Endpoint | None:
+def endpoint_of(
+    looker: str | None = None,
+    looker_model: str | None = None,
+    looker_seconds: float | None = None,
+    **_: Any,
+) -> Endpoint | None:
     """The model of :func:`looker_options`; None where none is named."""
     if looker is None:
         if looker_model is not None:
@@ -60,7 +74,7 @@ def endpoint_of(looker: str | None = None, looker_model: str | None = None, **_:
         raise BadParameter("--looker: name the model, too, in --looker-model")
     from moviola.looker import Endpoint
 
-    return Endpoint(looker, looker_model)
+    return Endpoint(looker, looker_model, seconds=60.0 if looker_seconds is None else looker_seconds)
 
 
 def looker_of(store: LibraryStore, **looking: Any) -> Looker | None:

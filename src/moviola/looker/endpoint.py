@@ -30,7 +30,8 @@ _BUSY = frozenset({429, 503})
 _HOPELESS = frozenset({401, 402, 403, 404, 405, 410})
 _REASONS = {
     401: f"the server wants another key ({KEY})", 403: f"the server refuses this key ({KEY})",
-    404: "the server has no such address or model", 413: "the server takes no request of this size",
+    404: "the server has no such model, or no chat at this address; does it end with /v1?",
+    413: "the server takes no request of this size",
     429: "the server is busy",
 }  # fmt: skip
 
@@ -61,7 +62,7 @@ class Endpoint:
 
     Raises:
         InvalidValue: no address of HTTP, one with a name, a password, a query or a fragment, a model without
-            a name, or a key that does not fit a header.
+            a name, a key that does not fit a header, or seconds outside their range.
     """
 
     url: str
@@ -89,6 +90,8 @@ class Endpoint:
             raise InvalidValue(f"--looker {self.url}: name the model in --looker-model")
         if not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
             raise InvalidValue(f"{KEY}: holds a letter that a request cannot; correct it")
+        if not 0 < self.seconds < 86_400:
+            raise InvalidValue(f"--looker-seconds {self.seconds!r:.100}: give seconds above 0, below a day")
 
     @property
     def host(self) -> str:
@@ -110,10 +113,10 @@ class Endpoint:
         left = self.seconds if seconds is None else min(seconds, self.seconds)
         answer = self._sent(body, left)
         if answer.status in _BUSY and (wait := _seconds_of(answer.retry_after)) is not None:
-            if wait > min(_LONGEST_PAUSE, left):
+            if wait > _LONGEST_PAUSE or wait >= left:
                 raise NoReply(f"the server is busy for another {wait:g} s", all=True)
             self.pause(wait)
-            answer = self._sent(body, left)
+            answer = self._sent(body, left - wait)
         return _content(answer)
 
     def _sent(self, body: str, seconds: float) -> Answer:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from moviola.errors import MediaError, NotFound, counted
+from moviola.errors import InvalidValue, MediaError, NotFound, counted
 from moviola.library import LibraryStore
 from moviola.media import frame_at, read_small_still
 from moviola.types import Span
@@ -199,6 +199,6 @@ def _lines(store: LibraryStore, row: int, span: Span, most: int) -> tuple[tuple[
     return tuple(lines), 0
 
 
-def cause_of(error: MediaError | NotFound) -> str:
+def cause_of(error: MediaError | NotFound | InvalidValue) -> str:
     """Why there is nothing to see of a moment, in words that are the same for all moments."""
     return "the file is away" if isinstance(error, NotFound) else "the film cannot be read there"

@@ -79,7 +79,7 @@ class Looker:
                         judged[place] = found
                     else:
                         unknown[place] = key, stretch.seen(self._store)
-                except (MediaError, NotFound) as error:
+                except (MediaError, NotFound, InvalidValue) as error:
                     judged[place] = Judgement(None, cause_of(error))
             if unknown:
                 evidence = [one for _, one in unknown.values()]

@@ -74,6 +74,9 @@ def run(
             try:
                 said, _ = process.communicate(timeout=min(_PATIENCE, left))
                 return process.returncode, said or b""
+            except KeyboardInterrupt:  # it is in a session of its own, so that it has heard nothing
+                _kill(process)
+                raise
             except subprocess.TimeoutExpired:
                 left -= _PATIENCE
                 if left > 0 and not stop.is_set():

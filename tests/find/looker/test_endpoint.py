@@ -18,7 +18,7 @@ CAUSES: dict[str, tuple[Answer | Exception, str, bool]] = {
     "stalls": (NotDone("timed out"), "timed out", False),
     "not there": (NotDone("[Errno 111] Connection refused"), "no connection", True),
     "wrong key": (Answer(401, "{}"), "MOVIOLA_LOOKER_KEY", True),
-    "no model": (Answer(404, "model not found"), "no such address or model", True),
+    "no model": (Answer(404, "model not found"), "no chat at this address", True),
     "too large": (Answer(413, ""), "no request of this size", False),
     "breaks": (Answer(500, "Traceback"), "HTTP 500", False),
     "busy for long": (Answer(429, "", retry_after="3600"), "busy for another 3600 s", True),

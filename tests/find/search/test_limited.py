@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -24,3 +27,18 @@ def test_a_body_that_no_pipe_holds_reaches_a_program_that_starts_slowly(
 
 def test_a_program_may_end_without_its_body() -> None:
     assert limited.run([sys.executable, "-c", "pass"], b"x" * (1 << 20), 60)[0] == 0
+
+
+def test_an_interruption_ends_the_program_that_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It went on, in its session of its own, with what nobody wanted any more."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def communicate(self, *_: Any, **__: Any) -> Any:
+            started.append(self)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        limited.run([sys.executable, "-c", "import signal; signal.pause()"], b"", 60)
+    assert started[0].wait(60) == -signal.SIGKILL
