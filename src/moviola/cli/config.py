@@ -4,8 +4,8 @@ The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names anoth
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
 ``device`` and ``sentence_encoder`` count for commands without such an option, too, such as searches and the
-building of data sets, and those of :data:`READING` for what a server brings in. ``looker`` names a server that
-looks at moments where a command wants that; its key stands in no file (:data:`moviola.looker.KEY`). The
+building of data sets, and those of :data:`READING` for what a server brings in. ``looker`` names a server
+that looks at moments where a command wants that; its key stands in no file (:data:`moviola.looker.KEY`). The
 tables ``index`` and ``watch`` tune these commands, and have no options.
 """
 

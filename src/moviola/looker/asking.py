@@ -176,7 +176,7 @@ def _sentence(row: Any, found: Mapping[str, Cited]) -> Sentence | None:
     names = [given] if isinstance(given, str) else given
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         return None
-    # What stands in brackets looks like a citation, so that it has to be one.
+    # A text in brackets looks like a citation, so that it has to be one.
     written = [inside.strip() for inside in _BRACKETS.findall(row["text"])]
     if not all(map(_NAMES.fullmatch, written)):
         return None

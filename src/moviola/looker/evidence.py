@@ -108,7 +108,7 @@ class Evidence:
         return sum(map(len, self.stills))
 
     def data(self, **about: Any) -> dict[str, Any]:
-        """What is said of it beside its stills."""
+        """Its times and lines, as a model gets them beside its stills."""
         stretch = self.stretch
         more = {"lines_left_out": stretch.left_out} if stretch.left_out else {}
         return {
@@ -137,7 +137,7 @@ def data_part(data: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What is sent to a server.
+    """The amount of moments that go to a server, and which.
 
     Attributes:
         host, model: where.
@@ -188,7 +188,7 @@ def _jpeg(image: NDArray[np.uint8]) -> bytes:
 
 
 def _lines(store: LibraryStore, row: int, span: Span, most: int) -> tuple[tuple[dict[str, Any], ...], int]:
-    """What is said or written in a stretch, in ``most`` letters, and how many lines are too many."""
+    """Lines of a stretch, in ``most`` letters, and how many are too many."""
     meanwhile = [one for one in store.catalogue.cues(row) if one.start < span.end and one.end > span.start]
     lines: list[dict[str, Any]] = []
     for place, cue in enumerate(sorted(meanwhile, key=lambda one: one.start)):

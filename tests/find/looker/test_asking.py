@@ -29,7 +29,7 @@ def asked(lib: Library, *rows: Any, **more: Any) -> tuple[Answer, ChatModel]:
     return ask(lib, model.endpoint(), "Where is the umbrella?", **more), model
 
 
-def told(model: ChatModel, request: int = -1) -> Any:
+def data_of(model: ChatModel, request: int = -1) -> Any:
     """The data that the model was given last in a request."""
     last = model.asked[request][-1]
     assert last["role"] == "user"
@@ -62,14 +62,14 @@ def test_an_answer_cites_what_was_found_and_looked_at(lib: Library) -> None:
     assert [one.name for one in second.cites] == ["m2", "m1"]
     assert answer.searches == ("umbrella",) and answer.looked == 2
     assert not (answer.untold or answer.left_out or answer.cause or answer.failed)
-    # What is sent is said before: the question, then what each step has found.
+    # All is said before it is sent: the question, then what each step has found.
     assert [one.moments for one in sent] == [0, 1, 1, 1] and str(sent[0]).endswith("the question")
     pictures = [
         part for message in model.asked[-1][1:] if message["role"] == "user" for part in message["content"]
         if part["type"] == "image_url"
     ]  # fmt: skip
     assert len(pictures) == answer.stills == sum(one.stills for one in sent)
-    assert told(model, 1)["found"][0]["lines"] == [
+    assert data_of(model, 1)["found"][0]["lines"] == [
         {"at": 2.0, "kind": "subtitle", "text": "The umbrella is gone."}
     ]
 
@@ -106,7 +106,7 @@ def test_an_answer_before_any_search_is_none(lib: Library) -> None:
     assert len(model.asked) == 3 and "One reply is left" in model.asked[-1][-1]["content"][-1]["text"]
 
 
-def test_films_that_do_not_tell(lib: Library) -> None:
+def test_films_that_do_not_say_it(lib: Library) -> None:
     answer, _ = asked(lib, SEARCH, {"untold": True})
     assert answer.untold and not answer.cause and answer.searches == ("umbrella",)
     # And not by an answer beside it, or by what is no yes.
@@ -146,7 +146,7 @@ def test_whatever_a_model_says_it_can_only_search_and_look(
     before = sorted(path for path in lib.folder.rglob("*") if path.is_file())
     answer, model = asked(lib, step, SEARCH, cites("m1"))
     assert answer.sentences and len(answer.failed) == 1
-    error = told(model, 1)["error"]
+    error = data_of(model, 1)["error"]
     assert error and len(error) <= 500 and "root:" not in error and str(lib.folder) not in error
     assert answer.stills == 1
     assert sorted(path for path in lib.folder.rglob("*") if path.is_file()) == before
@@ -157,9 +157,9 @@ def test_top_k_and_stills_are_limited(lib: Library) -> None:
     greedy = {"search": {"query": "a film", "top_k": 1000}}
     looks = [{"look": {"video": "street", "start": at, "end": at + 1}} for at in range(10)]
     answer, model = asked(lib, greedy, *looks, *looks, {"untold": True}, rounds=50)
-    assert len(told(model, 1)["found"]) <= 8
-    assert answer.stills == 48 and told(model)["no_more_stills"] is True
-    assert told(model)["looked"]["stills_at"] == []
+    assert len(data_of(model, 1)["found"]) <= 8
+    assert answer.stills == 48 and data_of(model)["no_more_stills"] is True
+    assert data_of(model)["looked"]["stills_at"] == []
 
 
 def test_a_film_that_gives_orders_is_data(films: Path, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_film_that_gives_orders_is_data(films: Path, tmp_path: Path) -> None:
         answer, model = asked(lib, SEARCH, {"look": {"moment": "m1"}}, {"untold": True})
     assert answer.untold
     for request, found in ((1, "found"), (2, "looked")):
-        data = told(model, request)[found]
+        data = data_of(model, request)[found]
         lines = (data[0] if isinstance(data, list) else data)["lines"]
         assert [line["text"] for line in lines] == [f"umbrella {order}"]
         assert model.asked[request][0]["content"] == model.asked[0][0]["content"]

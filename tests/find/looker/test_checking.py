@@ -103,7 +103,7 @@ def test_an_answer_is_confident_where_a_strong_moment_is_left() -> None:
         assert answer.confident is confident and len(answer) == 1
 
 
-def test_what_is_below_the_least_score_can_be_raised_above_it() -> None:
+def test_moments_below_the_least_score_can_be_raised_above_it() -> None:
     (answer,) = checked_answers(
         [found(0.6, 0.4)], SearchOptions(check=2, min_score=0.5),
         Verdicts(Judgement("no", ""), Judgement("yes", "")),
@@ -132,7 +132,7 @@ def test_a_model_is_asked_by_words(query: Any, question: tuple[str, bool]) -> No
 
 
 def test_stills_and_words_are_sent_apart_from_the_question_and_said_before(lib: Library) -> None:
-    """Words of a film in the place of the question or the order; stills that nobody was told of."""
+    """Words of a film in the place of the question or the order; stills that nobody knows of."""
     model = ChatModel(verdict("yes"))
     sent: list[Sending] = []
     before: list[int] = []
@@ -166,22 +166,22 @@ def test_stills_and_words_are_sent_apart_from_the_question_and_said_before(lib: 
     assert f"{stills} stills of up to 512 pixels" in str(sent[0])
 
 
-def test_nothing_is_sent_unless_it_is_asked_for(lib: Library) -> None:
+def test_nothing_is_sent_unless_a_search_wants_it(lib: Library) -> None:
     """A model that is named, in config.toml for instance, gets to see what nobody wanted to show it."""
     model = ChatModel(verdict("yes"))
     looking(lib, model)
     lib.search("umbrella")
     lib.saved.save("kept", Asked("umbrella", SearchOptions(check=3)))
     assert lib.saved.asked("kept") == Asked("umbrella") and "check" not in json.dumps(
-        lib.kept.entry("search", "kept").model_dump()
+        lib.userdata.entry("search", "kept").model_dump()
     )
     # One that another version, or a file, has brought in with it.
-    lib.kept.put("search", "brought", {"query": "umbrella", "check": 3})
+    lib.userdata.put("search", "brought", {"query": "umbrella", "check": 3})
     assert lib.saved.asked("brought") == Asked("umbrella")
     lib.saved.search("brought")
     with Alerts(lib, AlertOptions(command=("true",))) as alerts:
-        lib.kept.alert_to("brought", 0)
-        lib.kept.alert_to("kept", 0)
+        lib.userdata.alert_to("brought", 0)
+        lib.userdata.alert_to("kept", 0)
         alerts.queue()
     assert model.asked == []
     lib.saved.search("kept", check=1)
@@ -222,7 +222,7 @@ HOSTILE: dict[str, tuple[Answer | Exception, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_verdict_costs_the_verdict_alone(lib: Library, name: str) -> None:
+def test_a_reply_without_a_verdict_costs_the_verdict_alone(lib: Library, name: str) -> None:
     """An answer that is lost, changed, or not accounted for, since its model failed."""
     reply, cause = HOSTILE[name]
     plain = lib.search("umbrella", top_k=4)

@@ -74,7 +74,7 @@ def test_a_saved_search_is_looked_at_where_one_asks_for_it(moviola: Command, fol
         (("ask", "who?", "--looker", "http://a:hunter2@b/v1", "--looker-model", "x"), 1, "a key comes in"),
     ],
 )  # fmt: skip
-def test_what_is_not_named_is_an_error(
+def test_a_model_that_is_not_named_is_an_error(
     moviola: Command, folder: Path, words: tuple[object, ...], code: int, message: str
 ) -> None:
     outcome = moviola(*words, "--library", folder)
@@ -87,8 +87,8 @@ def test_a_server_that_is_not_there_is_one_line(moviola: Command, folder: Path) 
     looked = moviola("search", "umbrella", "--weak", "--check", 2, *named)
     assert looked.code == 0 and looked.out
     assert "1 of 2 was not judged: no connection" in looked.err
-    asked = moviola("ask", "who?", *named)
-    assert asked.code == 3 and "no answer: no connection" in asked.err and not asked.out
+    outcome = moviola("ask", "who?", *named)
+    assert outcome.code == 3 and "no answer: no connection" in outcome.err and not outcome.out
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_an_answer_is_sentences_with_citations_that_can_be_played(
     assert cut.code == 0 and (folder.parent / "cut.mp4").is_file()
 
 
-def test_films_that_do_not_tell_are_said_not_to(ask: Callable[..., Outcome]) -> None:
+def test_films_that_do_not_say_it(ask: Callable[..., Outcome]) -> None:
     outcome = ask(SEARCH, {"untold": True})
     assert (outcome.code, outcome.out) == (0, "The films do not say.\n")
     assert ask(SEARCH, {"untold": True}, options=("--json",)).rows[0]["untold"] is True

@@ -41,7 +41,7 @@ CAUSES: dict[str, tuple[Answer | Exception, str, bool]] = {
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_what_is_no_reply_is_a_cause(name: str) -> None:
+def test_anything_but_a_reply_is_a_cause(name: str) -> None:
     """A traceback, a secret, or words of a hostile server in the place of a short cause."""
     answer, cause, all_ = CAUSES[name]
     with pytest.raises(NoReply) as raised:

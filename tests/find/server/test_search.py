@@ -201,22 +201,22 @@ def bearer(token: str) -> dict[str, str]:
 def test_a_model_looks_for_those_who_may_change_something(
     serving: Callable[..., TestClient], folder: Path
 ) -> None:
-    """Stills that a reader sends to another server at somebody's expense; a key that is told."""
+    """Stills that a reader sends to another server at the expense of others; a key that is shown."""
     model = ChatModel(verdict("yes", "an umbrella"))
     endpoint = model.endpoint(key="hunter2")
-    asked = {"query": "umbrella", "check": 2, "top_k": 5}
+    request = {"query": "umbrella", "check": 2, "top_k": 5}
     with serving(folder, looker=endpoint, looker_right=0.9, **TOKENS) as client:
         client.post("/api/search", json={"query": "umbrella"}, headers=bearer("may-change"))
-        told = client.get("/api/library", headers=bearer("may-change"))
-        assert told.json()["looker"] == {
+        shown = client.get("/api/library", headers=bearer("may-change"))
+        assert shown.json()["looker"] == {
             "model": "stand-in", "host": "localhost:1", "stills": 5, "longest_side": 512, "letters": 1500
         }  # fmt: skip
-        assert "hunter2" not in told.text
+        assert "hunter2" not in shown.text
         assert client.get("/api/library", headers=bearer("may-read")).json()["looker"] is None
-        refused = client.post("/api/search", json=asked, headers=bearer("may-read"))
+        refused = client.post("/api/search", json=request, headers=bearer("may-read"))
         assert refused.status_code == 403 and not model.asked
-        found = client.post("/api/search", json=asked, headers=bearer("may-change")).json()
-        saved = {"kind": "search", "name": "rain", "value": asked}
+        found = client.post("/api/search", json=request, headers=bearer("may-change")).json()
+        saved = {"kind": "search", "name": "rain", "value": request}
         kept = client.put("/api/kept", json=saved, headers=bearer("may-change"))
         assert kept.status_code < 300 and "check" not in kept.json()["value"]
     assert len(model.asked) == 2

@@ -30,7 +30,7 @@ export function lookButton(found, look) {
     h("span", { id: "what-is-sent", class: "muted" }, sent));
 }
 
-/** What is to be known of a look.
+/** A note on a look.
  * @param {"looked" | "not looked" | "words alone"} kind @param {string} about @param {string[]} others */
 export function lookNote(kind, about, others) {
   if (kind === "words alone") return t("The model judged by the words alone, “{about}”, and not by pictures or marks.", { about });
