@@ -166,7 +166,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
 
 
 def _looker(endpoint: Endpoint | None) -> LookerInfo | None:
-    """What is known of a model that looks, but for its key."""
+    """A model that looks, without its key."""
     if endpoint is None:
         return None
     return LookerInfo(
