@@ -39,7 +39,7 @@ class VerdictStore(LateDatabase):
         most: verdicts that are kept.
     """
 
-    holds, remedy = "cache of verdicts", "delete it; it is made again"
+    holds, remedy = "cache of verdicts", "a search that a model looks at makes it again"
     script, tables, format = _TABLES, ("verdicts",), _FORMAT
 
     def __init__(self, library: Path, most: int = _MOST) -> None:
