@@ -354,6 +354,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     from rich.progress import BarColumn, TimeRemainingColumn
 
     from moviola.cli.progress import progress_bar
+    from moviola.library import common_recording
     from moviola.library.near_copies import exact_copies, find_near_copies, without_fingerprint
 
     remedy = "what was found is kept; run the same command again for the rest"
@@ -363,7 +364,10 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
             task = bar.add_task("comparing", total=100)
             near = find_near_copies(lib.store, lambda share: bar.update(task, completed=100 * share))
         lacking, recordings = without_fingerprint(lib.store), lib.recordings
-    records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
+    records = [
+        *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
+        *({**asdict(pair), "recording": common_recording(recordings, pair.video_ids)} for pair in near),
+    ]
     rows: list[tuple[Cell, ...]] = [
         (
             "exact",
@@ -376,8 +380,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     for pair in near:
         videos = zip(pair.video_ids, pair.spans, strict=True)
         spans = (f"{video} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
-        one, other = (recordings.get(video) for video in pair.video_ids)
-        together = ", parts of one recording" if one and one == other else ""
+        together = ", parts of one recording" if common_recording(recordings, pair.video_ids) else ""
         rows.append((pair.kind, *spans, f"{pair.certainty:.2f}{together}"))
     show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)
     if lacking:

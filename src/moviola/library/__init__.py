@@ -8,7 +8,7 @@ its features can be trained on.
 from moviola.index import Trial
 from moviola.library.check import Problem, verify
 from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
-from moviola.library.derived.recordings import Recording, recordings_of
+from moviola.library.derived.recordings import Recording, common_recording, recordings_of
 from moviola.library.derived.sound_classes import sound_vectors
 from moviola.library.derived.verdicts import VerdictStore
 from moviola.library.derived.video_names import (
@@ -47,9 +47,10 @@ __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "CueTrack", "Facts", "Indexer", "IngestProgress",
     "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
     "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VerdictStore",
-    "VideoNames", "VideoRow", "View", "Viewer", "background_of", "calibrated", "compact", "concept_name",
-    "concepts_of", "descriptions_in", "ends_with_compaction", "export_features", "forget_concept",
-    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept",
-    "recordings_of", "repair", "require_no_library", "require_outside", "say_language", "sound_vectors",
+    "VideoNames", "VideoRow", "View", "Viewer", "background_of", "calibrated", "common_recording", "compact",
+    "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction", "export_features",
+    "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
+    "read_concept", "recordings_of", "repair", "require_no_library", "require_outside", "say_language",
+    "sound_vectors",
     "stems_in", "taken_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip

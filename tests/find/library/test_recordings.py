@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from made_films import Pictures, make_film
-from moviola.library import VideoRow, recordings_of
+from moviola.library import Recording, VideoRow, common_recording, recordings_of
 from moviola.search import Library
 from moviola.types import Capture
 
@@ -55,6 +55,14 @@ def grouped(names: Mapping[str, float], **others: Capture) -> list[tuple[str, ..
 def test_what_belongs_together(names: list[str], recordings: list[tuple[str, ...]]) -> None:
     """Each film is a minute long."""
     assert grouped(dict.fromkeys(names, 60.0)) == recordings
+
+
+def test_only_parts_of_the_same_recording_have_one_in_common() -> None:
+    one, other = Recording(("a", "b")), Recording(("c", "d"))
+    known = {"a": one, "b": one, "c": other, "d": other}
+    assert common_recording(known, ("a", "b")) == ("a", "b")
+    assert common_recording(known, ("a", "c")) == common_recording(known, ("a", "alone")) == ()
+    assert common_recording(known, ("alone", "other")) == ()
 
 
 def test_only_what_joins_is_one_recording() -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from moviola.library.disk.catalogue import VideoRow
 from moviola.types import Capture
 
-__all__ = ["Recording", "recordings_of"]
+__all__ = ["Recording", "common_recording", "recordings_of"]
 
 _GOPRO = re.compile(
     r"(?P<kind>G[HXLS])(?P<chapter>\d\d)(?P<number>\d{4})|GOPR(?P<first>\d{4})"
@@ -75,6 +75,16 @@ def recordings_of(videos: Iterable[VideoRow], captures: Mapping[int, Capture]) -
         groups += _runs(sorted(own, key=lambda one: (one[0], one[1].path)))
     recordings = (Recording(tuple(video.video_id for video in own)) for own in groups if len(own) > 1)
     return {video_id: recording for recording in recordings for video_id in recording.video_ids}
+
+
+def common_recording(recordings: Mapping[str, Recording], video_ids: Iterable[str]) -> tuple[str, ...]:
+    """The files of the recording of which all of some videos are parts; none where they have none in common.
+
+    ``recordings`` are those of :func:`recordings_of`, by the ids of their parts.
+    """
+    found = {recordings.get(video_id) for video_id in video_ids}
+    common = found.pop() if len(found) == 1 else None
+    return common.video_ids if common else ()
 
 
 def _chapter(path: Path) -> tuple[tuple[str, str], int] | None:
