@@ -213,6 +213,30 @@ def _windows() -> list[tuple[str, Numbers]]:
     ]
 
 
+def _languages() -> list[tuple[str, Numbers]]:
+    found = read("languages/results.json")
+    lines = {(row["from, to"], row["by"]): row for row in found["lines"]}
+    pictures = {(row["queries"], row["language"]): row["MRR"] for row in found["pictures"]}
+    there, back, same = "English to German and Chinese", "German and Chinese to English", "same language"
+
+    def of(direction: str, *encoders: str) -> Numbers:
+        return [lines[direction, encoder][recall] for recall in ("R@1", "R@5") for encoder in encoders]
+
+    return [
+        (f"60 lines, {there}: MiniLM, e5", of(there, "MiniLM", "e5")),
+        (f"{back}: MiniLM, e5, e5 mapped to MiniLM", of(back, "MiniLM", "e5", "e5 mapped to MiniLM")),
+        ("60 lines, all in the language of the query: e5", of(same, "e5")),
+        (
+            "pictures, 20 queries: English; mean of eight languages",
+            [pictures["20", language] for language in ("en", "mean of eight")],
+        ),
+        (
+            "pictures, 66 queries: English; German; Chinese",
+            [pictures["66", language] for language in ("en", "de", "zh")],
+        ),
+    ]
+
+
 # ---- published annotations -------------------------------------------------------------------------------
 
 ANNOTATED = "benchmark/real-annotations.md"
@@ -373,6 +397,7 @@ PRINTED = [
     Printed("scores.md", "| | queries | calibration error", _by_kind(), place=1),
     Printed("scores.md", "| fitted on", _fitted(), (2, None)),
     Printed("scores.md", "| case", _separated()),
+    Printed("howto/encoder.md", "| | right first", _languages()),
     Printed(
         ANNOTATED,
         "| | queries | moments",
