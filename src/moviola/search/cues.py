@@ -6,8 +6,8 @@ of the words half of that share at most: possible, never strong. By meaning cues
 sentence encoder reads both the query and the cue (:mod:`moviola.search.meaning`), and score less than
 those that hold all words. ``benchmarks/no_match/lines.py`` measures it.
 
-The title of a chapter is the name of a stretch of its film. Each is a moment by itself, and scores at most
-what the name of a video does.
+The title of a chapter is the name of a stretch of its film. Each is a moment by itself, and possible at
+most: how often such a stretch shows what its title says has not been measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from moviola.retrieval.segments import segment_ids, unpack_ids
 from moviola.search.found import Candidate
 from moviola.search.fusion import fused
 from moviola.search.meaning import EXACT, Meaning
-from moviola.search.name_evidence import BY_NAME
 from moviola.search.understanding import says_only_what_not
 from moviola.types import CUE_KINDS, STRONG, Cue, CueKind, Reason, ReasonKind, Span
 from moviola.words import (
@@ -62,6 +61,7 @@ _REASONS: dict[CueKind, ReasonKind] = {
 }  # fmt: skip
 
 _CHAPTER = CUE_KINDS.index("chapter")
+_TITLED = 0.45  # at most, of a chapter
 
 Place = tuple[int, int]
 """Row number of a video, and number of a cue in it."""
@@ -330,7 +330,7 @@ def _joined(
     for group in chain.from_iterable(_without_lesser(group, words) for group in runs):
         score = max(_score(words, group), *(match.meant for match in group))
         if group[0].cue.kind == "chapter":
-            score = min(score, BY_NAME)
+            score = min(score, _TITLED)
         if score < _LEAST:
             continue
         first, last = _first_second(words, group[0]), max(match.cue.end for match in group)
