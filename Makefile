@@ -31,7 +31,7 @@ demo: $(READY)
 # Everything that catches a mistake in a change: format, lint, types, architecture, tests, and those of what computes
 # as on two other kinds of machine. What takes longer takes turns, see below.
 test: check browser
-	$(BIN)/pytest -n 2 --dist worksteal -m "not long"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not long and not numeric"
 	$(BIN)/python scripts/kernels.py
 
 # The fast tests only.

@@ -22,13 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "worlds"))
 
-from turns import TURNS, share  # noqa: E402
+from turns import NUMERIC, TURNS, share  # noqa: E402
 
-NUMERIC = (
-    "tests/find/beside", "tests/find/compiled", "tests/find/encoders", "tests/find/index",
-    "tests/find/retrieval", "tests/find/temporal", "tests/study/golden",
-    "tests/study/measures", "tests/study/models", "tests/study/training",
-)  # fmt: skip
 SHOWN = (
     "tests/find/cli", "tests/find/library", "tests/find/search", "tests/study/benchmark",
     "tests/study/datasets",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from turns import SHARES, TURNS, share
+from turns import NUMERIC, SHARES, TURNS, share
 
 if TYPE_CHECKING:
     from milvus_server import RunningMilvus
@@ -56,10 +56,17 @@ def pytest_report_header() -> str:
     return f"{long}; torture: share {share(SHARES) or 0} of 0 to {SHARES - 1}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests whose turn it is; in an order of the seed's, so that a run that ends early does not always
-    end at the same test.
+    """Mark numeric tests, and keep those of the long ones whose turn it is; in an order of the seed's, so
+    that a run that ends early does not always end at the same test.
     """
+    numeric = tuple(ROOT / folder for folder in NUMERIC)
+    for item in items:
+        if not (item.get_closest_marker("slow") or item.get_closest_marker("long")) and any(
+            item.path.is_relative_to(folder) for folder in numeric
+        ):
+            item.add_marker("numeric")
     own = share(TURNS)
     waiting = [item for item in items if own is not None and _turn_of(item) not in (None, own)]
     if waiting:

@@ -10,7 +10,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ALL", "SHARES", "TURNS", "number", "share"]
+__all__ = ["ALL", "NUMERIC", "SHARES", "TURNS", "number", "share"]
 
 TURNS = 4
 """How many runs do all that is marked ``long``."""
@@ -19,6 +19,15 @@ SHARES = 31
 common with :data:`TURNS`, so that each turn comes to each share.
 """
 ALL = "all"
+
+NUMERIC = (
+    "tests/find/beside", "tests/find/compiled", "tests/find/encoders", "tests/find/index",
+    "tests/find/retrieval", "tests/find/temporal", "tests/study/golden",
+    "tests/study/measures", "tests/study/models", "tests/study/training",
+)  # fmt: skip
+"""Folders of what computes: their fast tests are marked ``numeric``, and ``make test`` runs them with shifted
+sums (``scripts/kernels.py``) instead of once more without.
+"""
 
 
 @cache

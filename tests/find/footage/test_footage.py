@@ -144,20 +144,16 @@ def test_frames_on_screen_are_those_that_ffprobe_says(path: Path, reference: Ref
     assert frames.duration == pytest.approx(reference.times[-1] + last, abs=MILLISECOND)
 
 
-# Replacements of lost pictures differ, so damaged files are left out of the next two.
+# Replacements of lost pictures differ, so damaged files are left out here.
 @pytest.mark.parametrize("name", INTACT_FILMS)
 def test_pictures_are_those_that_decoding_everything_gives(path: Path, reference: Reference) -> None:
+    """Of a stream and of one time each; all of a film is decoded once for both."""
     pictures = all_pictures(path)
     assert len(pictures) == len(reference.times)
     with sample_frames(path, rate=4, size=SMALL) as frames:
         for frame in frames:
             difference = np.abs(pictures[reference.shown_at(frame.time)].astype(int) - frame.image).mean()
             assert difference < 4, f"picture at {frame.time} s"
-
-
-@pytest.mark.parametrize("name", INTACT_FILMS)
-def test_single_frames_are_the_same_as_sampled_ones(path: Path, reference: Reference) -> None:
-    pictures = all_pictures(path)
     for time in np.linspace(0, reference.times[-1], 5):
         image = frame_at(path, float(time), 64)
         rows = np.arange(HEIGHT) * image.shape[0] // HEIGHT

@@ -195,7 +195,7 @@ def test_what_a_link_asks_is_shown_and_wrong_input_is_marked(
     expect(page.locator("#failure")).to_be_empty()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long(2))])
 def test_the_panel_fits_any_window_and_axe_finds_nothing(
     dated: Served, open_page: Callable[..., Page], scheme: str
 ) -> None:

@@ -18,6 +18,7 @@ from moviola.search.options import FIELDS
 from moviola.server.page_files import LANGUAGE_NAME
 from page_server import Served
 from page_visitor import card, search, serious
+from turns import TURNS
 
 # The page's own folder, and those of additions, whose messages are in the same files.
 PAGES = sorted(Path(moviola.__file__).parent.rglob("page"))
@@ -113,8 +114,16 @@ def test_a_language_is_chosen_and_stays(page: Page) -> None:
     expect(page.get_by_label("What to look for")).to_be_visible()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("code", [path.stem for path in LANGUAGES])
+@pytest.mark.parametrize(
+    "code",
+    [
+        # The longest words in every run, the other languages in turn.
+        pytest.param(
+            path.stem, marks=pytest.mark.slow if path.stem == "de" else pytest.mark.long(turn % TURNS)
+        )
+        for turn, path in enumerate(LANGUAGES)
+    ],
+)
 def test_every_view_fits_in_a_small_window_in_every_language(page: Page, code: str) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     search(page, "a rocket")

@@ -14,9 +14,11 @@ pytestmark = pytest.mark.slow
 
 Opener = Callable[..., Page]
 LOOKS = [
-    {"color_scheme": "light"},
-    {"color_scheme": "dark", "reduced_motion": "reduce"},
-    {"forced_colors": "active"},
+    pytest.param({"color_scheme": "light"}, id="light"),
+    pytest.param(
+        {"color_scheme": "dark", "reduced_motion": "reduce"}, id="dark-reduce", marks=pytest.mark.long(0)
+    ),
+    pytest.param({"forced_colors": "active"}, id="forced", marks=pytest.mark.long(1)),
 ]
 
 
@@ -87,7 +89,7 @@ def test_a_name_without_blanks_stays_in_its_column(page: Page) -> None:
     assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(look.values()))
+@pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing_on_any_view(open_page: Opener, dated: Served, look: dict[str, str]) -> None:
     page = open_page(dated, **look)
     found = {}
