@@ -41,7 +41,7 @@ def test_the_page_says_every_reason_with_what_it_names() -> None:
     ("content", "code"),
     [(b"", "empty"), (bytes(5000), "zeros"), (b"words", "text"), (b"\xff\x00" * 99, "no media")],
 )
-def test_what_is_said_of_files_has_a_code(tmp_path: Path, content: bytes, code: str) -> None:
+def test_the_reason_against_a_file_has_a_code(tmp_path: Path, content: bytes, code: str) -> None:
     """A reason that is worded where it is raised would stay English on the page."""
     file = tmp_path / "film.mp4"
     file.write_bytes(content)

@@ -183,7 +183,7 @@ def test_a_chain_that_lost_its_middle_says_so(films: Any, tmp_path: Path, name: 
 
 
 def test_a_transport_stream_goes_on_behind_a_hole(films: Any, tmp_path: Path) -> None:
-    """What is behind a large one was given up, and was searched for in vain."""
+    """Pictures behind a large one were given up, and were searched for in vain."""
     made, _ = films.make("chain_ts", suffix="ts", seconds=10, **KINDS["ts"])
     data = made.read_bytes()
     first, stop = (len(data) * part // 5 // 188 * 188 for part in (2, 3))

@@ -65,8 +65,8 @@ def test_the_account_is_shown_in_the_library_and_the_player(
         language.select_option("de")
         expect(account.get_by_label("Language of Subtitles")).to_be_enabled()
         expect(account.get_by_label("Language of Subtitles")).to_have_value("de")
-        told = httpx2.get(f"{server.url}/api/videos/harbour/cues").json()["cues"]
-        assert [cue["language"] for cue in told if cue["kind"] == "subtitle"] == ["de"]
+        cues = httpx2.get(f"{server.url}/api/videos/harbour/cues").json()["cues"]
+        assert [cue["language"] for cue in cues if cue["kind"] == "subtitle"] == ["de"]
         page.get_by_role("button", name="Close").click()
         expect(account).to_be_hidden()
 

@@ -135,11 +135,11 @@ def test_an_older_answer_hides_no_newer_state(tmp_path: Path, crossing: bool) ->
         for (const [path, resolve] of requests) resolve({ ok: true, json: async () => said(path, paths) });
       };
       const { showRoots, rootsSection } = await page("library/roots.js");
-      const asked = [showRoots(), showRoots()];
+      const shown = [showRoots(), showRoots()];
       const [older, newer] = [waiting.slice(0, 2), waiting.slice(2)];
       if (CROSSING) { answer(newer, ["/one", "/two"]); await settled(); answer(older, ["/one"]); }
       else { answer(older, ["/one"]); await settled(); answer(newer, ["/one", "/two"]); }
-      await Promise.all(asked);
+      await Promise.all(shown);
       const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
       console.log(JSON.stringify(texts(rootsSection()).filter((text) => text.startsWith("/"))));
     """.replace("CROSSING", json.dumps(crossing))

@@ -56,7 +56,7 @@ class VideoDetails(schemas.VideoSummary):
     """One video, with properties of its file."""
 
     says: list[FileSaying] = Field(description="What its file says of the film.")
-    tracks: list[Track] = Field(description="What is said and written, and in which language.")
+    tracks: list[Track] = Field(description="Speech and text, by track, each with its language.")
     holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
     subtitles: list[str] = Field(
         description="Missing parts of its subtitles, and how they were read.",

@@ -48,7 +48,7 @@ function sections(info) {
   ];
 }
 
-/** What is said and written, drawn again when its language was corrected.
+/** Speech and text, drawn again when their language was corrected.
  * @param {api.VideoDetails} info */
 function spoken(info) {
   const element = h("div");

@@ -1,7 +1,7 @@
 // Of answers that cross on their way the one to the last question counts.
 
-/** Whether what was asked last was asked here: an older answer that comes later would hide a newer state.
- * @returns {<T>(asked: Promise<T>) => Promise<T | null>} gives the answer, null where something was asked since */
+/** Keeps the answer to the last question alone: an older one that comes later would hide a newer state.
+ * @returns {<T>(asked: Promise<T>) => Promise<T | null>} gives the answer, null where a newer question was put */
 export function latest() {
   let last = 0;
   return async (asked) => {

@@ -1,4 +1,4 @@
-// What is said and written in a video, by its language, which can be corrected.
+// Speech and text of a video, by language, which can be corrected.
 
 import * as api from "./api.js";
 import { h } from "./dom.js";

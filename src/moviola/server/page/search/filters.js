@@ -16,7 +16,7 @@ export const EVIDENCE = {
   said: t("subtitles and speech"), text: t("text in pictures"), sound: t("sounds"), chapters: t("titles of chapters"), named: t("names of videos"),
 };
 
-/** What is chosen by filters that have few values.
+/** Words for the values of filters that have few.
  * @type {Record<string, string>} */
 export const CHOICES = { without: t("left out"), only: t("only these") };
 
