@@ -61,6 +61,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+_PART = re.compile(r"(?P<stem>.+)-\d{5}-of-(?P<total>\d{5})(?P<suffix>\.\w+)")
 _HUB_NAME = re.compile(r"\w([\w.-]{0,94}\w)?", re.ASCII)
 
 
@@ -91,6 +92,8 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
     cached = hub_snapshot(name) if looks_like_hub_id(name) else None
     if cached is None:
         how = f"fetch it with `moviola models pull {name}`" if looks_like_hub_id(name) else "no such folder"
+        if looks_like_hub_id(name) and _is_unfinished(name):
+            how = f"its download was not finished; `moviola models pull {name}` goes on with it"
         raise MissingModel(f"{name}: not on this machine; {how}, {instead}")
     return Checkpoint(name, cached, cached.name)
 
@@ -130,11 +133,25 @@ def hub_snapshot(name: str) -> Path | None:
     return Path(config).parent if isinstance(config, str) and not _lacks(Path(config).parent) else None
 
 
+def _is_unfinished(name: str) -> bool:
+    """Whether some of a model of the hub is here, and not all that is needed."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}")
+    return any(path.is_file() for part in ("blobs", "snapshots") for path in folder.glob(f"{part}/**/*"))
+
+
 def _lacks(folder: Path) -> str:
     """What a folder lacks to be a checkpoint; empty if nothing."""
     if not (folder / "config.json").is_file():
         return "config.json"
-    weights = any(path.suffix in (".safetensors", ".bin") for path in folder.iterdir())
+    weights = {path.name for path in folder.iterdir() if path.suffix in (".safetensors", ".bin")}
+    for name in sorted(weights):
+        if part := _PART.fullmatch(name):  # of a download that was not finished
+            stem, total, suffix = part["stem"], part["total"], part["suffix"]
+            every = [f"{stem}-{n:05d}-of-{total}{suffix}" for n in range(1, int(total) + 1)]
+            if lacking := sum(one not in weights for one in every):
+                return f"{lacking} of {len(every)} files of weights"
     return "" if weights else "weights (safetensors or bin)"
 
 

@@ -12,11 +12,12 @@ from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, h
 from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
+from moviola.encoders.offers import HubOffer, hub_offer, require_online, why_not_fetched
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
 from moviola.errors import DataError, InvalidValue, MissingModel, installing
 
-__all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
+__all__ = ["FILES", "ModelInfo", "available_models", "offered_model", "pull_model"]
 
 FILES = (
     "config.json", "moviola.json", "preprocessor_config.json", "processor_config.json",
@@ -90,6 +91,15 @@ def available_models() -> list[ModelInfo]:
     ]
 
 
+def offered_model(name: str) -> HubOffer:
+    """What the hub says of a model that :func:`pull_model` would fetch, in a few seconds.
+
+    Raises:
+        MissingModel: see :func:`pull_model`.
+    """
+    return hub_offer(name, [*FILES, *_SAFE])
+
+
 def pull_model(name: str) -> Path:
     """Fetch the needed files of a model from the hub into a folder of its cache, if it can as safetensors.
 
@@ -106,30 +116,19 @@ def pull_model(name: str) -> Path:
             f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
         )
     import huggingface_hub as hub
-    import huggingface_hub.constants
     import huggingface_hub.errors
 
-    if hub.constants.HF_HUB_OFFLINE:
-        raise MissingModel(
-            f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
-        )
+    require_online(name)
     try:
         settings = Path(hub.snapshot_download(name, allow_patterns=list(FILES)))
         _kind(Checkpoint(name, settings, settings.name))  # refuses what cannot run, before its weights
         folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
         if not any(folder.glob("model*.safetensors")):
             folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_OTHERS]))
-    except (hub.errors.RepositoryNotFoundError, hub.errors.GatedRepoError) as error:
-        raise MissingModel(
-            f"{name}: the hub has no such public model; check the spelling ({error})"
-        ) from error
     except (OSError, hub.errors.HfHubHTTPError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise MissingModel(
-            f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"
-        ) from error
+        raise why_not_fetched(name, error) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
         raise MissingModel(f"{name}: the hub has no weights for it that can be read here; take another model")
     return folder

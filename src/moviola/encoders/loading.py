@@ -13,7 +13,7 @@ from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import available_models
 from moviola.plugins import plugin
 
-__all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
+__all__ = ["BETTER", "BUILTIN", "BestEncoder", "BetterEncoder", "best_encoder", "load_encoder"]
 
 BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
     DEMO: open_clip,
@@ -21,8 +21,20 @@ BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
 }
 """Openers of packaged encoders, by name; any other name is a CLIP or SigLIP checkpoint."""
 
-BETTER = "google/siglip2-base-patch16-224"
-"""Recommended encoder where a hub can be reached."""
+
+@dataclass(frozen=True, slots=True)
+class BetterEncoder:
+    """An encoder that a hub has: its hub id, what it knows, and the operations (multiplications and
+    additions) of a frame.
+    """
+
+    name: str
+    what: str
+    operations: float
+
+
+BETTER = BetterEncoder("google/siglip2-base-patch16-224", "scenes and doings, too, in many languages", 35e9)
+"""Recommended encoder where a hub can be reached: a ViT-B/16 of 196 patches."""
 
 
 def load_encoder(
@@ -77,4 +89,5 @@ def best_encoder() -> BestEncoder:
     pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
     if pulled:
         return BestEncoder(max(pulled, key=lambda model: (model.size, model.name)).name, "")
-    return BestEncoder(CONSE, f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`")
+    better = f"`moviola models pull {BETTER.name}`, then `--encoder {BETTER.name}`; it can be changed later"
+    return BestEncoder(CONSE, better)
