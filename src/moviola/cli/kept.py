@@ -413,7 +413,7 @@ def _marks_of(lib: Library, name: str) -> str:
     from moviola.library import read_concept
 
     try:
-        concept = read_concept(lib.folder, lib.settings, name.removeprefix("@"))
+        concept = read_concept(lib.folder, lib.settings, name.removeprefix("@"), of_any_encoder=True)
     except NotFound:
         raise
     except MoviolaError:

@@ -17,6 +17,7 @@ from moviola.cli.app import (
     YesOption,
     app,
     command_group,
+    leave_partial,
     lines_of_values,
     note,
     require_consent,
@@ -49,9 +50,17 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
             "repeats": lib.catalogue.repeats(), "cues": lib.catalogue.cue_counts(),
             "recordings": len(set(lib.recordings.values())), "lines in": _lines_by_language(lib),
+            "change": _change(lib),
             "likeness": _likeness(lib), "reads": _reads(lib), "readers": _readers(lib),
         }  # fmt: skip
     show(json, about, *lines_of_values(about, 17))
+
+
+def _change(library: Library) -> str:
+    """A change of encoder that was begun and is not done."""
+    from moviola.library import change_begun
+
+    return begun.said if (begun := change_begun(library.store)) else ""
 
 
 def _lines_by_language(library: Library) -> dict[str, int]:
@@ -99,8 +108,8 @@ def _likeness(library: Library) -> str:
     with suppress(MissingModel, MissingDependency):
         if library.store.encoders.visual is not None and picture_dim(library.store.encoders.visual):
             return (
-                f"{plain}: the library was built before features of pictures were kept; index the videos "
-                "into a new one to have them"
+                f"{plain}: the library was built before features of pictures were kept; `moviola library "
+                f"use --encoder {library.settings.encoder}` makes them"
             )
     return plain
 
@@ -128,13 +137,37 @@ def use(
             "again, nothing else."
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        Option(
+            help="Encoder of pictures: a name of `moviola models list`, a folder or a hub id. All pictures "
+            "are encoded again, nothing else; until that is done searches answer by the old one."
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None, Option(help="Encode all pictures again in a precision: fp32, fp16, bf16 or auto.")
+    ] = None,
+    frame_rate: Annotated[
+        float | None, Option(help="Encode all pictures again, by a number of frames per second.")
+    ] = None,
+    segment_seconds: Annotated[
+        float | None, Option(help="Length of the segments; the index is made again, nothing is encoded.")
+    ] = None,
+    without_files: Annotated[
+        bool,
+        Option(
+            "--without-files",
+            help="Change the encoder although files of videos are away: these are found by words and names "
+            "alone until their files are indexed again.",
+        ),
+    ] = False,
     force: Annotated[
         bool, Option("--force", help="Accept a model of unknown training data, or worse than none.")
     ] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Choose the trained models, the type of index, and the encoder of lines that searches use from now on.
+    """Choose the trained models, the type of index, and the encoders that searches use from now on.
 
     Models are copied into the library. `demo` is a model that moviola carries for libraries of the encoder
     demo (a folder of that name: `./demo`); `none` goes back to no model.
@@ -145,16 +178,29 @@ def use(
 
     Lines in many languages: `moviola library use --sentence-encoder e5-small`
 
-    From Python: `moviola.library.Indexer.use`, `use_index` and `use_sentence_encoder`.
+    Another encoder of pictures: `moviola library use --encoder conse-lite1`
+
+    From Python: `moviola.library.Indexer.use`, `use_index`, `use_encoder` and `use_sentence_encoder`.
     """
-    if stage1 is None and refiner is None and index is None and sentence_encoder is None:
+    wanted = {
+        "name": encoder, "precision": precision, "frame_rate": frame_rate, "segment_seconds": segment_seconds,
+    }  # fmt: skip
+    pictures = any(value is not None for value in wanted.values())
+    if stage1 is None and refiner is None and index is None and sentence_encoder is None and not pictures:
         raise BadParameter(
-            "give --stage1, --refiner, --index or --sentence-encoder; `moviola library info` shows what is "
-            "in use"
+            "give --stage1, --refiner, --index, --encoder, --frame-rate, --segment-seconds or "
+            "--sentence-encoder; `moviola library info` shows what is in use"
         )
+    if without_files and not pictures:
+        raise BadParameter("--without-files: goes with --encoder, --precision or --frame-rate")
     from moviola.library.disk.models_in_use import training_of
 
     with writing(library) as lib:
+        change = None
+        if pictures:
+            from moviola.cli.encoder_change import change_encoder
+
+            change = change_encoder(lib, **wanted, without_files=without_files)
         if stage1 is not None or refiner is not None:
             lib.indexer.use(stage1=stage1, refiner=refiner, force=force)
             if said := lib.indexer.other_stage1():
@@ -175,12 +221,15 @@ def use(
             **lib.indexer.models_in_use(),
             "index": lib.settings.shown_index,
             "sentences": lib.settings.sentence_encoder or None,
+            "encoder": lib.settings.encoder or None,
         }
     names = {
         what: f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one
         for what, one in used.items()
     }
-    show(json, used, *lines_of_values(names, 7))
+    show(json, used | ({"change": asdict(change)} if change else {}), *lines_of_values(names, 7))
+    if change is not None and not change.done:
+        leave_partial()
 
 
 @library_group.command()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.progress import Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from moviola.cli.app import errors, note
 from moviola.files.plain import plain
+
+if TYPE_CHECKING:
+    from moviola.library import IngestProgress
 
 
 class _Description(TextColumn):
@@ -33,3 +37,19 @@ def progress_bar(*columns: ProgressColumn, remedy: str = "nothing was written") 
             total = "" if task.total is None else f" of {task.total:,.0f}"
             note(f"{task.description}: {task.completed:,.0f}{total} done; {remedy}")
         raise
+
+
+def steps_on(bar: Progress) -> Callable[[IngestProgress], None]:
+    """Shows steps of indexing on a bar, with their rate."""
+    task = bar.add_task("looking for videos", total=None, rate="")
+    seconds: dict[tuple[str, str], float] = {}  # done, by step and video
+
+    def show(step: IngestProgress) -> None:
+        of = (step.step, step.video_id)
+        seconds[of] = max(step.seconds, seconds.get(of, 0.0))
+        elapsed = bar.tasks[0].elapsed
+        rate = f"{sum(seconds.values()) / elapsed if elapsed else 0:.0f}x real time"
+        name = step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}"
+        bar.update(task, total=step.total, completed=step.done, description=name, rate=rate)
+
+    return show

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,12 +107,14 @@ class FeatureShards:
         """The existing shards, by number."""
         return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
 
-    def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
+    def append(
+        self, rows: NDArray[np.floating[Any]], end: tuple[int, int], last: int = 0, *, sync: bool = True
+    ) -> Extent:
         """Write rows (n, dim), stored as float16, after ``end``: shard and row of the end of committed rows.
 
         The owner never lowers it, so that rows that another process still reads are not overwritten after a
-        removal. A shard that has become shorter than that gets no more rows, the next one does. Without
-        ``sync``, :meth:`sync` has to follow.
+        removal. A shard that has become shorter than that gets no more rows, the next one does, after the
+        ``last`` number that others have. Without ``sync``, :meth:`sync` has to follow.
 
         Raises:
             DataError: a number does not fit half precision.
@@ -120,7 +122,7 @@ class FeatureShards:
         """
         number, offset = end
         if offset and (self._rows_in(number) < offset or offset * self.row_bytes >= self._shard_bytes):
-            number, offset = number + 1, 0
+            number, offset = max(number, last) + 1, 0
         data = halves(rows, self.kind)
         if data.ndim != 2 or data.shape[1] != self.dim:
             raise ValueError(f"rows of shape {data.shape} for {self.kind} of dimension {self.dim}")
@@ -140,6 +142,13 @@ class FeatureShards:
         for path in self.shards().values():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
+
+    def delete_others(self, used: Collection[int]) -> None:
+        """Delete all shards but some."""
+        for number, path in self.shards().items():
+            if number not in used:
+                path.unlink()
+        self.let_go()
 
     def delete_unused(self, first: int, end: int) -> None:
         """Delete the shards before a number, or those from it on, if the shard in which the owner's rows end

@@ -52,6 +52,7 @@ REASONS: Mapping[str, str] = {
     "link since": "a link has come to stand there since it was listed; index it again",
     "not on node": "no file of {size} bytes here; every node must see the videos by the same paths",
     "damaged": "damaged at {seconds} s; what decodes before and after is in",
+    "waits": "its pictures wait for its file; index it again",
     "root gone": "it is not there",
     "root unreadable": "it cannot be read ({why})",
     "root empty": "it is empty, and held {videos}",

@@ -29,6 +29,8 @@ from moviola.library.disk.protected_paths import require_no_library, require_out
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.change_of_encoder import BegunChange, ChangePlan, EncoderChange, change_begun
+from moviola.library.ingest.footage import about_seconds
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 from moviola.library.ingest.said_languages import say_language
@@ -44,13 +46,13 @@ from moviola.library.userdata.concepts import (
 )  # fmt: skip
 
 __all__ = [
-    "Account", "Catalogue", "Concept", "Copy", "CueRow", "CueTrack", "Facts", "Indexer", "IngestProgress",
-    "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
-    "Recording", "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VerdictStore",
-    "VideoNames", "VideoRow", "View", "Viewer", "background_of", "calibrated", "common_recording", "compact",
+    "Account", "BegunChange", "Catalogue", "ChangePlan", "Concept", "Copy", "CueRow", "CueTrack",
+    "EncoderChange", "Facts", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
+    "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "Recording", "RemovedVideo", "Root",
+    "Settings", "ShotRow", "Taken", "Trial", "VerdictStore", "VideoNames", "VideoRow", "View", "Viewer",
+    "about_seconds", "background_of", "calibrated", "change_begun", "common_recording", "compact",
     "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction", "export_features",
     "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
     "read_concept", "recordings_of", "repair", "require_no_library", "require_outside", "say_language",
-    "sound_vectors",
-    "stems_in", "taken_of", "there", "unrelated_of", "verify",
+    "sound_vectors", "stems_in", "taken_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip

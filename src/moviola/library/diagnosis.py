@@ -21,6 +21,7 @@ from moviola.library.disk.places import is_below
 from moviola.library.disk.root_states import roots_in
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.change_of_encoder import change_begun
 from moviola.library.ingest.ignore_patterns import DEFAULTS, NO_MEDIA
 from moviola.library.mending import mend_settings
 from moviola.plugins import plugins
@@ -145,6 +146,8 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
         elif root.away:
             helps = "Connect its drive; `moviola library move` names its new place, `moviola library forget`"
             yield Finding(root.path, True, f"away: {searched} {helps} takes it out")
+    if begun := change_begun(lib):
+        yield Finding("encoder of it", True, begun.said)
     if refused or partial:
         yield Finding("videos", True, f"{refused} refused, {partial} partial; `moviola list` says why")
     unused = Counter(one.held_as for account in lib.catalogue.accounts().values() for one in account.unused)

@@ -26,6 +26,7 @@ from moviola.library.disk.backups import set_aside
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
 from moviola.library.disk.lock import writing
+from moviola.library.disk.other_frames import OTHER_FRAMES, OtherExtent
 from moviola.library.disk.settings import SETTINGS_FILE, Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import require_fitting, shards_in_backup
@@ -132,7 +133,7 @@ def _take_out(store: LibraryStore, videos: Sequence[VideoRow], kinds: set[str], 
 def _leave_shards(store: LibraryStore, kind: str) -> None:
     """Let the next features of a kind begin a new shard: some of the present ones are gone."""
     features = {"frames": store.frame_features, "cues": store.cue_features}[kind]
-    last = max([*features.shards(), store.catalogue.feature_end(kind)[0]])
+    last = max([*features.shards(), store.catalogue.feature_end(kind)[0], store.catalogue.last_shard()])
     store.catalogue.set_feature_end(kind, last + 1, 0)
 
 
@@ -183,7 +184,7 @@ def mend_settings(folder: Path, *, dry_run: bool = False) -> list[Problem]:
             return []
         if own is not None:
             try:
-                own.require_built_as(folder, noted)
+                catalogue.followed(folder, own)
                 return []
             except DamagedSettings as error:
                 wrong = str(error)
@@ -231,7 +232,7 @@ def compact(store: LibraryStore) -> int:
         videos, before = catalogue.videos(), _bytes(store)
         # Numbers are never used again: readers may still have the shards that bore them.
         first = {
-            kind: max([*features.shards(), catalogue.feature_end(kind)[0]]) + 1
+            kind: max([*features.shards(), catalogue.feature_end(kind)[0], catalogue.last_shard()]) + 1
             for kind, features in kinds.items()
         }
         try:
@@ -239,13 +240,20 @@ def compact(store: LibraryStore) -> int:
                 kind: _copied(features, {video.row: getattr(video, kind) for video in videos}, first[kind])
                 for kind, features in kinds.items()
             }
+            others, end_of_others = _others_copied(store, copies["frames"][1][0] + 1)
             with catalogue.transaction():
                 catalogue.forget_removed()
                 for video in videos:
                     frames, cues = (extents.get(video.row) for extents, _ in copies.values())
                     catalogue.relocate(video.row, frames, cues)
+                for (row, key), extent in others.items():
+                    if extent is None:
+                        catalogue.drop_other_frames(key, row)
+                    else:
+                        catalogue.relocate_other_frames(row, key, extent)
                 for kind, (_, end) in copies.items():
                     catalogue.set_feature_end(kind, *end)
+                catalogue.set_feature_end(OTHER_FRAMES, *end_of_others)
         finally:
             for kind, features in kinds.items():
                 features.delete_unused(first[kind], catalogue.feature_end(kind)[0])
@@ -288,6 +296,29 @@ def _copied(
             raise LibraryError(f"{features.kind}: damaged features; `moviola doctor` says what mends them")
         copies[row] = copy = features.append(features.read(extent), end)
         end = copy.shard, copy.offset + copy.count
+    return copies, end
+
+
+def _others_copied(
+    store: LibraryStore, shard: int
+) -> tuple[dict[tuple[int, str], Extent | None], tuple[int, int]]:
+    """Features by other encoders copied to shards from a number on, those of a change that goes on last:
+    their extents, None for damaged ones, and their end.
+    """
+    by_key: dict[str, dict[int, OtherExtent]] = defaultdict(dict)
+    for (row, key), one in store.catalogue.other_frames().items():
+        by_key[key][row] = one
+    change = store.catalogue.change()
+    last = change.pictures_key if change else ""
+    end = (shard, 0)
+    copies: dict[tuple[int, str], Extent | None] = {}
+    for key in sorted(by_key, key=lambda key: (key == last, key)):
+        features = store.features_in("frames", next(iter(by_key[key].values())).dim)
+        whole = {row: one.extent if features.intact(one.extent) else None for row, one in by_key[key].items()}
+        copied, end = _copied(features, whole, end[0] + (end[1] > 0))
+        copies |= {(row, key): copied.get(row) for row in whole}
+    if last not in by_key and end[1]:
+        end = end[0] + 1, 0
     return copies, end
 
 

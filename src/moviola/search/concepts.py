@@ -43,13 +43,13 @@ class Concepts:
         return concept.name
 
     def all(self) -> list[Concept]:
-        """The concepts, by name.
+        """The concepts, by name, also those that the encoder of the library has not learnt yet.
 
         Raises:
-            DataError, EncoderMismatch: see :func:`moviola.library.read_concept`.
+            DataError: see :func:`moviola.library.read_concept`.
         """
         folder, settings = self._store.folder, self._store.settings
-        return [read_concept(folder, settings, name) for name in concepts_of(folder)]
+        return [read_concept(folder, settings, name, of_any_encoder=True) for name in concepts_of(folder)]
 
     def forget(self, name: str) -> None:
         """Delete a concept.

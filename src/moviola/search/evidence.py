@@ -129,7 +129,7 @@ class EvidenceGatherer:
 
     def _without_pictures(self, needing: str) -> NotSearched:
         """Why pictures are not searched: by the choice of evidence, or by the library."""
-        if self.store.settings.encoder:
+        if self.view.settings.encoder:
             reason = "which the chosen evidence leaves out; search by all or by visual"
         else:
             reason = "in a library that was built with a visual encoder"
@@ -138,7 +138,7 @@ class EvidenceGatherer:
     def _encode(self, texts: Sequence[Text]) -> Mapping[Text, EncodedText]:
         reads_cues = bool(self.kinds and self.view.cues)
         reads_names = self.names is not None and bool(len(self.names.rows))
-        encoder = None if self.texts is None else self.store.encoders.visual
+        encoder = None if self.texts is None else self.view.encoders.visual
         encoded = encoded_texts(
             [text.text for text in texts], self.texts, encoder,
             self.meaning if reads_cues or reads_names else None, self.kept,
@@ -398,7 +398,7 @@ class EvidenceGatherer:
 
         With them the calibration of cosines with the first one.
         """
-        retrieval, encoder = self.vectors, self.store.encoders.visual
+        retrieval, encoder = self.vectors, self.view.encoders.visual
         assert retrieval is not None and encoder is not None
         # With features of likeness after those for texts, a cosine covers half of a row.
         side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
@@ -424,11 +424,11 @@ class EvidenceGatherer:
 
     def _frame(self, term: Term) -> Floats:
         if isinstance(term, LikePicture):
-            return self.store.encoders.picture(term.path)
+            return self.view.encoders.picture(term.path)
         if isinstance(term, KeptPicture):
             from moviola.library.userdata.entries import saved_picture
 
-            return self.store.encoders.picture(saved_picture(self.store.folder, term.picture))
+            return self.view.encoders.picture(saved_picture(self.store.folder, term.picture))
         assert isinstance(term, LikeMoment)
         features, video = self.view.picture_features, self.store.catalogue.video(term.video_id)
         place = features.place_of(video.row)

@@ -70,7 +70,7 @@ class Searcher:
         self._viewer, self._cues, self._sounds = Viewer(store), CueSearch(store), SoundSearch(store)
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
-        self._background: Background | None = None
+        self._background: tuple[object, Background] | None = None
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
         self._known_copies = (0, 0), KnownCopies()
         self._chosen: Chosen | None = None
@@ -142,9 +142,16 @@ class Searcher:
             raise LibraryError(f"{self._store.folder}: built without a visual encoder; marks need pictures")
         marks = gatherer.marks(query)
         moments = list(map(str, (*query.right, *query.wrong)))
+        wrong: list[str] | None = list(map(str, query.wrong))
         if query.concept:
-            moments += read_concept(self._store.folder, self._store.settings, query.concept).moments
-        return Concept(concept_name(title), title, marks.right, marks.wrong, tuple(dict.fromkeys(moments)))
+            before = read_concept(self._store.folder, gatherer.view.settings, query.concept)
+            moments += before.moments
+            known = before.wrong_moments
+            wrong = None if wrong is None or known is None else [*wrong, *known]
+        return Concept(
+            concept_name(title), title, marks.right, marks.wrong, tuple(dict.fromkeys(moments)),
+            None if wrong is None else tuple(dict.fromkeys(wrong)),
+        )  # fmt: skip
 
     # -- one query -----------------------------------------------------------------------------------------
 
@@ -251,7 +258,7 @@ class Searcher:
 
     def _evidence(self, by: By, view: View) -> tuple[bool, tuple[CueKind, ...]]:
         """Whether to search pictures, and which kinds of cues."""
-        store, has_visual = self._store, bool(self._store.settings.encoder)
+        store, has_visual = self._store, bool(view.settings.encoder)
         counts = store.catalogue.cue_counts()
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
@@ -274,12 +281,12 @@ class Searcher:
                 return known[2:]
             if view.segments is None:
                 raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-            length = store.settings.frames_per_segment
-            if self._background is None:
-                self._background = background_of(store)
+            length = view.settings.frames_per_segment
+            if self._background is None or self._background[0] is not view.encoders:
+                self._background = view.encoders, background_of(store, view.encoders)
             texts = Retrieval(
                 view.features, view.segments, view.models.stage1, refiner, length,
-                background=self._background,
+                background=self._background[1],
             )  # fmt: skip
             vectors = texts
             if refiner is not None and not refiner.in_encoder_space:

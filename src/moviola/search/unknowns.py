@@ -76,7 +76,7 @@ def _of_language(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]
     language = read_as(gatherer, text)
     if language == "en" or not (language or _is_foreign(text)):
         return []
-    encoders = [gatherer.store.encoders.visual] if gatherer.texts is not None else []
+    encoders = [gatherer.view.encoders.visual] if gatherer.texts is not None else []
     lines = gatherer.view.cues and gatherer.kinds
     sentences = gatherer.meaning.of_query(text).reader if gatherer.meaning is not None and lines else None
     unread = {
@@ -146,7 +146,7 @@ def _unheld(gatherer: EvidenceGatherer, text: Text, rows: Rows) -> list[str]:
         names = gatherer.names
         stems = stems_in(text.text, gatherer.languages, every=True)
         words = [w for w in words if not any(len(names.videos_with(stem)) for stem in stems.get(w, ()))]
-    if gatherer.texts is not None and (encoder := gatherer.store.encoders.visual) is not None:
+    if gatherer.texts is not None and (encoder := gatherer.view.encoders.visual) is not None:
         words = [word for word in words if not _may_know(encoder, word)]
     return words
 
@@ -168,7 +168,7 @@ def _unmeasured(gatherer: EvidenceGatherer) -> list[str]:
     """Encoders and models whose scores are searched by and were not measured."""
     unmeasured = []
     if gatherer.texts is not None:
-        refiner, encoder = gatherer.texts.refiner, gatherer.store.encoders.visual
+        refiner, encoder = gatherer.texts.refiner, gatherer.view.encoders.visual
         assert encoder is not None
         trained = gatherer.texts.stage1.trained if refiner is None else not refiner.in_encoder_space
         if trained and (refiner is None or refiner.calibration is None):

@@ -456,7 +456,10 @@ def test_info_says_by_which_features_pictures_are_compared(
     with monkeypatch.context() as before:
         before.setattr("moviola.encoders.picture_dim", lambda _: 0)
         moviola(*words, "-l", tmp_path / "old")
-    assert "index the videos into a new one" in moviola("library", "info", "-l", tmp_path / "old").out
+    assert (
+        "library use --encoder conse-lite1` makes them"
+        in moviola("library", "info", "-l", tmp_path / "old").out
+    )
     # Where the encoder is not on the machine, stored details can still be printed.
     monkeypatch.setattr("moviola.encoders.load_encoder", _missing)
     assert "likeness  by the features that texts" in moviola("library", "info", "-l", tmp_path / "old").out

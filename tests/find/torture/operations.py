@@ -32,6 +32,7 @@ from moviola.server.upload_state import Upload, UploadStates
 from moviola.study.datasets.building.candidate_pairs import Pair
 from moviola.study.judging import JudgingTask, TaskSettings, make_task
 from moviola.types import Moment, Query
+from other_encoder import write_other_encoder
 from sample import STORED, films_in, flip_bit
 from written_settings import resealed
 
@@ -227,6 +228,19 @@ def _alert(folder: Path, films: Path) -> None:
             alerts.check()
 
 
+def _use_encoder(folder: Path, films: Path) -> None:
+    """With a trained model that the library then has no longer."""
+    with Library(folder) as library:
+        library.indexer.use_encoder(str(films.with_name("encoder")))
+
+
+def _before_encoder(folder: Path) -> None:
+    with Library(folder / "library") as library:
+        library.indexer.use(refiner="demo")
+    if not folder.with_name("encoder").exists():
+        write_other_encoder(folder.with_name("encoder"))
+
+
 def _export(name: str) -> Operation:
     format = FORMATS[name]
     out = f"moments{format.suffix}"
@@ -275,6 +289,7 @@ OPERATIONS: dict[str, Operation] = {
     "forget root": Operation(_forget_root),
     "forget concept": Operation(_opened(_forget_concept)),
     "use": Operation(_opened(lambda library: library.indexer.use(refiner="demo"))),
+    "use encoder": Operation(_use_encoder, _before_encoder),
     "use index": Operation(_opened(lambda library: library.indexer.use_index("reranked"))),
     "compact": Operation(_opened(lambda library: compact(library.store))),
     "repair": Operation(_opened(lambda library: repair(library.store)), _damage),

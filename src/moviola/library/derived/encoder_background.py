@@ -22,6 +22,7 @@ from Stemmer import Stemmer
 from moviola.errors import DataError, InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.files.sealed import opened_sealed, sealed_draft_of
+from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval import Background, unrelated_queries
 from moviola.retrieval.phrases import FUNCTION_WORDS
@@ -45,13 +46,14 @@ Floats = NDArray[np.float32]
 _ONE_IN_1000 = 0.999
 
 
-def background_of(store: LibraryStore) -> Background:
-    """The background texts of a library that has a visual encoder."""
-    encoder = store.encoders.visual
+def background_of(store: LibraryStore, encoders: LibraryEncoders | None = None) -> Background:
+    """The background texts of a library that has a visual encoder, by its encoders or those that it had."""
+    encoders = encoders or store.encoders
+    encoder = encoders.visual
     assert encoder is not None
     match = encoder.match
     nothing = np.zeros(encoder.dim, np.float32)
-    centre = text_vectors(store).mean(axis=0) if match.centred else nothing
+    centre = text_vectors(store, encoders).mean(axis=0) if match.centred else nothing
     return Background(centre, match.slope, match.line, match.references, match.by_phrases, match.certainty)
 
 
@@ -62,22 +64,22 @@ def calibrated(background: Background, match: Match) -> Background:
     )
 
 
-def text_vectors(store: LibraryStore) -> Floats:
+def text_vectors(store: LibraryStore, encoders: LibraryEncoders | None = None) -> Floats:
     """(m, d) float32, unit vectors of :func:`moviola.retrieval.unrelated_queries`; :class:`BrokenPlugin` for
     an encoder that returns something else.
     """
     from moviola.encoders import check_features
 
-    texts = unrelated_queries()
+    texts, encoders = unrelated_queries(), encoders or store.encoders
 
     def encoded() -> Floats:
-        encoder = store.encoders.visual_of_all
+        encoder = encoders.visual_of_all
         assert encoder is not None
         rows = encoder.encode_text(texts)
         check_features(rows, (len(texts), encoder.dim), encoder.id)
         return normalised(rows)
 
-    return np.asarray(kept(store, "background.npz", "vectors", store.settings.encoder_revision, encoded))
+    return np.asarray(kept(store, "background.npz", "vectors", encoders.settings.encoder_revision, encoded))
 
 
 def kept(

@@ -48,11 +48,13 @@ def index_recipe(store: LibraryStore, name: str) -> str:
     """Recipe of the vectors of an index, compared to see whether a stored one is current."""
     if name == "cues":
         return f"{_CUES}, {store.settings.sentence_revision}"
-    if name == "pictures":
-        return MeanPooling().recipe
-    # From the settings: the model itself may be missing.
+    # From the settings: models themselves may be missing.
     settings = store.settings
-    return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
+    pooled = name == "pictures" or not settings.stage1
+    recipe = MeanPooling().recipe if pooled else trained_recipe(settings.stage1_revision)
+    if not store.catalogue.has_former:
+        return recipe  # of a library whose encoder was never changed
+    return f"{recipe}, {settings.frames_per_segment} of {settings.pictures_key}"
 
 
 def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers:

@@ -12,6 +12,7 @@ from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
 from moviola.library.derived.video_names import NameTable, descriptions_in, names_in
 from moviola.library.disk.columns import Columns
+from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
@@ -28,6 +29,7 @@ class View:
         store: the library.
         generation: that of its catalogue.
         models: in use at that time, for which the indexes were made.
+        encoders: in use at that time.
         videos: the searchable ones.
         features: of the videos with frames, by rising row number, which are its ``keys``.
         picture_features: the same with the features of likeness appended.
@@ -38,6 +40,7 @@ class View:
     store: LibraryStore
     generation: int
     models: ModelsInUse
+    encoders: LibraryEncoders
     videos: VideoTable
     features: VideoFeatures
     picture_features: VideoFeatures
@@ -94,8 +97,8 @@ class Viewer:
         while True:
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
-                store.follow_sentences()
-            models = store.models
+                store.follow_encoders()
+                models, encoders = store.models, store.encoders
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
             # A compaction may just have moved what is missing; if none has, it is damage.
             if None in held and store.catalogue.generation != generation:
@@ -107,6 +110,7 @@ class Viewer:
                 store,
                 generation,
                 models,
+                encoders,
                 videos,
                 features,
                 picture_features,

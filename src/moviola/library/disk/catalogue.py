@@ -24,7 +24,7 @@ from moviola.library.disk.accounts import Accounts
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.cue_words import MEMBERS, CueRow, CueTrack, CueWords
 from moviola.library.disk.database import REMEDY, Database, run_script
-from moviola.library.disk.noted_settings import NotedSettings
+from moviola.library.disk.other_frames import OtherFrames
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
@@ -68,7 +68,7 @@ class Job:
     started: str
 
 
-class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, NotedSettings, Database):
+class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, OtherFrames, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -201,7 +201,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
             if content == video.hash:  # these belong to the bytes
                 of_bytes = (
                     "copies", "captures", "routes", "accounts", "facts", "checksums", "said_languages",
-                    "tracks_read", "sounds",
+                    "tracks_read", "sounds", "other_frames",
                 )  # fmt: skip
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
@@ -219,8 +219,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
         for table, values in kept:
             self._insert_row(table, {**values, "video": row})
         self.drop_copy(video.path)  # as one that came back may have it
-        if repeats:
-            self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
+        self.set_repeats(row, repeats)
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             # Never lower: a video whose subtitles are read again keeps rows before those of others.
             if extent is not None:
@@ -352,6 +351,16 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Not
         where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
         rows = self._rows_of("repeats", f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)
         return int(rows[0][0]) if rows else 0
+
+    def set_repeats(self, row: int, frames: int) -> None:
+        """Store how many frames of a video repeat an earlier one."""
+        self._rows("DELETE FROM repeats WHERE video = ?", (row,))
+        if frames:
+            self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, frames))
+
+    def set_state(self, row: int, state: schema.State, error: str) -> None:
+        """Store the state of a video, and what is said of it."""
+        self._rows("UPDATE videos SET state = ?, error = ? WHERE row = ?", (state, error, row))
 
     def put_checksum(self, row: int, checksum: str) -> None:
         """Store the checksum of all that was read of a video's file."""

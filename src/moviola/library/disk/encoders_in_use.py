@@ -19,7 +19,14 @@ from moviola.types import Cue
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
 
-__all__ = ["LibraryEncoders", "settings_of_new_library", "settings_of_sentences"]
+__all__ = [
+    "NONE",
+    "LibraryEncoders",
+    "settings_of_new_library",
+    "settings_of_pictures",
+    "settings_of_sentences",
+]
+
 
 NONE = "none"
 
@@ -34,12 +41,13 @@ class LibraryEncoders:
     many, are always those of a compiled tower, all others those of one that is not.
 
     Attributes:
+        settings: of the library, which name them.
         moved: names of encoders by setting, of those that are the library's by their revision and were found
             or named elsewhere.
     """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
-        self._folder, self._settings = folder, settings
+        self._folder, self.settings = folder, settings
         self.device, self._precision, self._resident = device, precision, resident
         self._lock = RLock()
         self._names = {"visual": settings.encoder, "sentences": settings.sentence_encoder}
@@ -50,7 +58,7 @@ class LibraryEncoders:
     def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
         """Pickle the names only; another process loads the encoders itself."""
         return LibraryEncoders, (
-            self._folder, self._settings, self.device, self._precision, self._resident,
+            self._folder, self.settings, self.device, self._precision, self._resident,
         )  # fmt: skip
 
     def with_settings(self, settings: Settings) -> LibraryEncoders:
@@ -87,7 +95,7 @@ class LibraryEncoders:
         if name != stored[0] and is_same_model(stored, (str(name), str(revision))):
             self.moved[key] = str(name)
             facts = {fact: value for fact, value in facts.items() if fact.endswith("_dim")}
-        self._settings.require_same(self._folder, facts)
+        self.settings.require_same(self._folder, facts)
 
     @property
     def visual(self) -> FrameTextEncoder | None:
@@ -119,7 +127,7 @@ class LibraryEncoders:
 
         encoder = self.visual
         assert encoder is not None
-        if self._settings.picture_dim and isinstance(encoder, PictureEncoder):
+        if self.settings.picture_dim and isinstance(encoder, PictureEncoder):
             frames, pictures = encoder.encode_pictures(images)
             check_features(frames, (len(images), encoder.dim), encoder.id)
             check_features(pictures, (len(images), encoder.picture_dim), encoder.id)
@@ -178,7 +186,7 @@ class LibraryEncoders:
         visual = self._visual.get(resident)
         if not isinstance(visual, ConseEncoder):
             return None
-        own, settings = visual.sentences, self._settings
+        own, settings = visual.sentences, self.settings
         same = (own.id, own.revision) == (settings.sentence_encoder, settings.sentence_revision)
         return own if same else None
 
@@ -198,12 +206,12 @@ class LibraryEncoders:
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
         """Raise :class:`EncoderMismatch` for an encoder that the library was not built with; None: any."""
         if encoder == NONE:
-            self._settings.require_same(self._folder, {"encoder": ""})
+            self.settings.require_same(self._folder, {"encoder": ""})
         elif encoder is not None:
             self._names["visual"] = encoder
             self._visual[self._resident] = self._load_visual(encoder, self._resident)
         if sentence_encoder == NONE:
-            self._settings.require_same(self._folder, {"sentence_encoder": ""})
+            self.settings.require_same(self._folder, {"sentence_encoder": ""})
         elif sentence_encoder is not None:
             self._names["sentences"] = sentence_encoder
             self._sentences[self._resident] = self._load_sentences(sentence_encoder, self._resident)
@@ -211,19 +219,19 @@ class LibraryEncoders:
     def _load_visual(self, name: str, resident: bool) -> FrameTextEncoder:
         from moviola.encoders import load_encoder, picture_dim
 
-        settings = self._settings
+        settings = self.settings
         stored = settings.encoder, settings.encoder_revision
         load = partial(load_encoder, device=self.device, precision=self._precision, resident=resident)
         encoder = self._there(name, load, stored)
         self._require(_visual_facts(encoder), "encoder", stored)
-        if self._settings.picture_dim:  # 0 in older libraries; it stays so
-            self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
+        if self.settings.picture_dim:  # 0 in older libraries; it stays so
+            self.settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
         return encoder
 
     def _load_sentences(self, name: str, resident: bool) -> SentenceEncoder:
         from moviola.encoders import load_sentence_encoder
 
-        settings = self._settings
+        settings = self.settings
         stored = settings.sentence_encoder, settings.sentence_revision
         load = partial(load_sentence_encoder, device=self.device, resident=resident)
         encoder = self._there(name, load, stored)
@@ -237,14 +245,21 @@ def settings_of_new_library(
     """Settings of a new library with encoders by name, ``"none"`` for none, and None for MiniLM; sampling has
     ``segment_seconds`` and ``frame_rate`` where given.
     """
-    from moviola.encoders import MINILM, load_encoder, picture_dim
+    from moviola.encoders import MINILM
 
     values: dict[str, Any] = {**sampling, **settings_of_sentences(sentence_encoder or MINILM, device)}
     if encoder != NONE:
-        visual = load_encoder(encoder, device=device, precision=precision)
-        values |= _visual_facts(visual)
-        values |= {"picture_dim": picture_dim(visual), "encoder_precision": visual.precision}
+        values |= settings_of_pictures(encoder, device, precision)
     return Settings(**values)
+
+
+def settings_of_pictures(name: str, device: str, precision: str) -> dict[str, Any]:
+    """The settings that an encoder of pictures decides, by its name."""
+    from moviola.encoders import load_encoder, picture_dim
+
+    visual = load_encoder(name, device=device, precision=precision)
+    own = {"picture_dim": picture_dim(visual), "encoder_precision": visual.precision}
+    return _visual_facts(visual) | own
 
 
 def settings_of_sentences(name: str, device: str) -> dict[str, Any]:

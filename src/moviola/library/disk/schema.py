@@ -76,6 +76,14 @@ CREATE TABLE IF NOT EXISTS cue_tracks (
     NULL, PRIMARY KEY (video, kind, language, form)
 ) WITHOUT ROWID
 """,
+    # Features of a video's frames by another encoder than the library's (library.disk.other_frames).
+    "other_frames": """
+CREATE TABLE IF NOT EXISTS other_frames (
+    video INTEGER NOT NULL, made_with TEXT NOT NULL, dim INTEGER NOT NULL, shard INTEGER NOT NULL,
+    offset INTEGER NOT NULL, count INTEGER NOT NULL, crc INTEGER NOT NULL, repeats INTEGER NOT NULL,
+    PRIMARY KEY (video, made_with)
+) WITHOUT ROWID
+""",
     # Videos whose subtitles were read with what files and tracks say of their language.
     "tracks_read": "CREATE TABLE IF NOT EXISTS tracks_read (video INTEGER PRIMARY KEY)",
     # Languages that were said by hand, by kind and by that which was read or guessed.
@@ -117,6 +125,16 @@ CREATE TABLE IF NOT EXISTS sound_classes (revision TEXT PRIMARY KEY, names TEXT 
     # Zones of cameras' clocks that were given (library.disk.camera_zones).
     "camera_zones": """
 CREATE TABLE IF NOT EXISTS camera_zones (camera TEXT PRIMARY KEY, zone TEXT NOT NULL) WITHOUT ROWID
+""",
+    # Settings that the library is to have when a change of its encoder is done, as JSON.
+    "encoder_change": """
+CREATE TABLE IF NOT EXISTS encoder_change (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1), content TEXT NOT NULL
+)
+""",
+    # What the library was built with before its encoder was changed, as JSON.
+    "former_settings": """
+CREATE TABLE IF NOT EXISTS former_settings (built_with TEXT PRIMARY KEY) WITHOUT ROWID
 """,
     # A copy of moviola.toml, as JSON with its digest.
     "settings": """

@@ -21,7 +21,10 @@ from moviola.errors import DamagedSettings, DataError, EncoderMismatch, InvalidV
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, backends_of, name_of
 
-__all__ = ["CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_SENTENCES", "SETTINGS_FILE", "Settings", "digest_of"]
+__all__ = [
+    "CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_PICTURES", "OF_SENTENCES", "SETTINGS_FILE", "Settings",
+    "digest_of",
+]  # fmt: skip
 
 FORMAT_VERSION = 6
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
@@ -33,10 +36,12 @@ _WITH_DIGEST = 4
 _KEPT_FROM = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
 OF_SENTENCES = ("sentence_encoder", "sentence_revision", "sentence_dim")
 """Settings that change with the features of all cues, in one transaction of the catalogue: its copy holds."""
+OF_PICTURES = ("encoder", "encoder_revision", "encoder_dim", "encoder_precision", "picture_dim", "frame_rate")
+"""Settings that change with the features of all frames, in one transaction of the catalogue."""
 CHANGEABLE = frozenset(
     {"format_version", "index", "stage1", "stage1_revision", "refiner", "refiner_revision", *OF_SENTENCES}
 )
-"""Settings that may change; the others are what the library was built with."""
+"""Settings that ``moviola.toml`` and the catalogue may have different values of for a moment."""
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 # Larger values would fill any memory with the frames of one film, or of one segment.
@@ -147,7 +152,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         """Write ``moviola.toml`` in one step."""
         head = (
             "The settings of this library. They are not changed here: `moviola library use` chooses models,\n"
-            "index and the encoder of lines, all else is what the library was built with."
+            "index and encoders, and encodes again what that needs."
         )
         write_toml(folder / SETTINGS_FILE, self.sealed(), head)
 
@@ -208,13 +213,13 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         if not intact and (DIGEST in values or version >= _WITH_DIGEST):
             raise InvalidValue(
                 "does not match its digest: it is damaged, or was changed by hand (`moviola library use` "
-                "changes models, index and sentence encoder; nothing else can be changed)"
+                "changes models, index and encoders)"
             )
         return settings
 
     @property
     def built_with(self) -> dict[str, Any]:
-        """The values that never change."""
+        """The values that features of frames were made with, and segments are."""
         return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
 
     def require_built_as(self, folder: Path, noted: Settings) -> None:
@@ -228,6 +233,11 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
                     f"`moviola repair --library {shlex.quote(str(folder))}`, which keeps this one"
                 )
 
+    @property
+    def pictures_key(self) -> str:
+        """What features of frames are made with: those of equal keys can be searched together."""
+        return json.dumps([getattr(self, name) for name in OF_PICTURES if name != "encoder"])
+
     def with_sentences_of(self, noted: Settings) -> Settings:
         """These settings with the sentence encoder of others."""
         return replace(self, **{name: getattr(noted, name) for name in OF_SENTENCES})
@@ -237,16 +247,26 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         for key, value in wanted.items():
             stored = getattr(self, key)
             if stored != value:
-                place = shlex.quote(str(folder))
-                other = (
-                    f"change it by `moviola library use --sentence-encoder NAME --library {place}`"
-                    if key in OF_SENTENCES
-                    else "index the videos into a new library"
-                )
                 raise EncoderMismatch(
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
-                    f"open it with the former, or {other}"
+                    f"open it with the former, or {self._change_to(folder, wanted, key)}"
                 )
+
+    def _change_to(self, folder: Path, wanted: Mapping[str, object], key: str) -> str:
+        """How a library is given another value of a setting, in words."""
+        if key in OF_SENTENCES:
+            option, value, what = "--sentence-encoder", wanted.get("sentence_encoder"), "its lines"
+            value = value or ("none" if key == "sentence_encoder" else self.sentence_encoder)
+        elif key in ("frame_rate", "segment_seconds"):
+            option, value, what = f"--{key.replace('_', '-')}", wanted[key], "its pictures"
+            what = what if key == "frame_rate" else ""
+        elif key == "encoder" and not wanted[key]:
+            return "index the videos into a new library, with `--encoder none`"
+        else:
+            option, value, what = "--encoder", wanted.get("encoder") or self.encoder, "its pictures"
+        again = f"encodes {what} again" if what else "makes its index again"
+        command = f"moviola library use {option} {shlex.quote(str(value))} --library"
+        return f"change it in place: `{command} {shlex.quote(str(folder))}` {again}, and keeps all else"
 
 
 def digest_of(values: Mapping[str, Any]) -> str:

@@ -115,14 +115,14 @@ class LibraryStore:
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         settings = Settings.read(self.folder)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
-        self.settings = self._as_built(settings)
+        self.settings = self.catalogue.followed(self.folder, settings)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
         if exists:
             self.settings.require_same(self.folder, chosen)
             self.encoders.require_same(encoder, sentence_encoder)
         self.models = ModelsInUse(self.folder, self.settings, self.encoders, read_only=read_only)
-        self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
-        self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
+        self.frame_features = self.features_in("frames", self.settings.frame_dim)
+        self.cue_features = self.features_in("cues", self.settings.sentence_dim)
         self.stills = StillStore(self.folder, read_only=read_only)
         self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
         self._lock = RLock()
@@ -155,8 +155,11 @@ class LibraryStore:
             raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
         with writing(self.folder):
             sweep_drafts(self.folder)
-            self.adopt(self._read_settings())
+            on_file = Settings.read(self.folder)
+            self.adopt(self.catalogue.followed(self.folder, on_file))
             try:
+                if self.settings.built_with != on_file.built_with:
+                    self.choose(self.settings)
                 if self.settings.format_version < FORMAT_VERSION:
                     self.adopt(upgraded(self.folder, self.catalogue, self.settings))
                 if self.encoders.moved:
@@ -195,12 +198,18 @@ class LibraryStore:
             )
 
     def adopt(self, settings: Settings) -> None:
-        """Switch to other models in use, or to another sentence encoder; the loaded ones are dropped."""
+        """Switch to other models in use, or to other encoders; the loaded ones are dropped."""
         with self._lock:
-            if settings != self.settings:
-                if settings.with_sentences_of(self.settings) != settings:
+            before = self.settings
+            if settings != before:
+                lines = settings.with_sentences_of(before) != settings
+                pictures = settings.built_with != before.built_with
+                if lines or pictures:
                     self.encoders = self.encoders.with_settings(settings)
-                    self.cue_features = FeatureShards(self.folder / "features", "cues", settings.sentence_dim)
+                if lines:
+                    self.cue_features = self.features_in("cues", settings.sentence_dim)
+                if settings.pictures_key != before.pictures_key:
+                    self.frame_features = self.features_in("frames", settings.frame_dim)
                 self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
@@ -216,12 +225,13 @@ class LibraryStore:
             self.adopt(self._read_settings())
             self._settings_changed = changed
 
-    def follow_sentences(self) -> bool:
-        """Switch to the sentence encoder that the catalogue names, if another process has changed it."""
-        now = self._as_built(self.settings)
-        changed = now != self.settings
-        self.adopt(now)
-        return changed
+    def follow_encoders(self) -> None:
+        """Switch to the encoders that the catalogue names, if another process has changed them."""
+        self.adopt(self.catalogue.followed(self.folder, self.settings))
+
+    def features_in(self, kind: str, dim: int) -> FeatureShards:
+        """Features of a kind, each of ``dim`` numbers, in the library's shards."""
+        return FeatureShards(self.folder / "features", kind, dim)
 
     def choose(self, settings: Settings) -> None:
         """Write other settings, under the write lock, and switch to them."""
@@ -230,15 +240,7 @@ class LibraryStore:
         self.adopt(settings)
 
     def _read_settings(self) -> Settings:
-        return self._as_built(Settings.read(self.folder))
-
-    def _as_built(self, settings: Settings) -> Settings:
-        """Settings of ``moviola.toml`` with what the catalogue knows better, if the rest agrees with it."""
-        noted = self.catalogue.noted_settings()
-        if noted is None:
-            return settings
-        settings.require_built_as(self.folder, noted)
-        return settings.with_sentences_of(noted)
+        return self.catalogue.followed(self.folder, Settings.read(self.folder))
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""
@@ -311,16 +313,21 @@ class LibraryStore:
         """Features of the given videos that have frames, by rising row number; with ``pictures`` the features
         of likeness follow those for texts in each row.
         """
-        seen, dim = videos.with_frames, self.settings.sentence_dim
+        settings, cues = self.settings, self.cue_features
+        seen, dim = videos.with_frames, settings.sentence_dim
         rows = videos.rows[seen]
-        columns = slice(None if pictures else self.settings.encoder_dim)
+        columns = slice(None if pictures else settings.encoder_dim)
+
+        def subtitles(row: int) -> NDArray[np.float16]:
+            return self._subtitle_rows(videos[row], settings, cues)
+
         return VideoFeatures(
             video_ids=videos.ids(seen),
             durations=videos.durations[seen],
-            clip_seconds=1 / self.settings.frame_rate,
+            clip_seconds=1 / settings.frame_rate,
             counts=videos.frames[seen, 2],
             visual=FeatureRows.stored(self.frame_features, videos.extents(seen), columns),
-            subtitles=FeatureRows(dim, rows, lambda row: self._subtitle_rows(videos[row])) if dim else None,
+            subtitles=FeatureRows(dim, rows, subtitles) if dim else None,
             keys=rows,
             cache=self.cache,
             shots=_ShotStarts(self.catalogue),
@@ -333,17 +340,17 @@ class LibraryStore:
 
     def cue_vectors(self, video: VideoRow) -> NDArray[np.float32]:
         """Sentence embeddings of a video's cues, (n, d) float32, L2-normalised."""
-        if video.cues is None:
-            return np.empty((0, self.settings.sentence_dim), np.float32)
-        return normalised(self.cue_features.checked(video.cues))
+        return _cue_vectors(video, self.cue_features)
 
-    def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
+    def _subtitle_rows(
+        self, video: VideoRow, settings: Settings, features: FeatureShards
+    ) -> NDArray[np.float16]:
         """Speech during each frame of a video, (n, d) float16: the mean of the normalised sentence vectors of
         the subtitles, or recognised speech, that touch the frame's time; zeros where nobody speaks.
         """
         assert video.frames is not None
-        rate = self.settings.frame_rate
-        total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)
+        rate = settings.frame_rate
+        total = np.zeros((video.frames.count, settings.sentence_dim), np.float32)
         spoken = np.zeros((len(total), 1), np.float32)
         cues = self.catalogue.cues(video.row) if video.cues is not None else []
         if video.cues is not None and len(cues) not in (0, video.cues.count):
@@ -352,7 +359,7 @@ class LibraryStore:
                 "of them; `moviola repair` keeps the rest, then index the video again"
             )
         # A video removed this moment has none any more, and is not asked for again.
-        for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
+        for cue, vector in zip(cues, _cue_vectors(video, features) if cues else (), strict=True):
             if cue.kind not in ("subtitle", "speech"):
                 continue
             first = int(cue.start * rate)
@@ -360,6 +367,12 @@ class LibraryStore:
             total[during] += vector
             spoken[during] += 1
         return halves(total / np.maximum(spoken, 1), f"{video.video_id}: subtitles")
+
+
+def _cue_vectors(video: VideoRow, features: FeatureShards) -> NDArray[np.float32]:
+    if video.cues is None:
+        return np.empty((0, features.dim), np.float32)
+    return normalised(features.checked(video.cues))
 
 
 class _ShotStarts:

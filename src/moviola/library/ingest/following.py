@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "follow", "forget_root", "known_encoding", "look_again_where_needed", "look_into", "move_root",
-    "note_copies", "note_facts", "only_in", "reread_subtitles", "restore", "set_zones",
+    "note_copies", "note_facts", "only_in", "prune_videos", "reread_moved", "reread_subtitles", "restore",
+    "set_zones",
 ]  # fmt: skip
+
+Confirm = Callable[[Sequence[str], int], bool]
 
 # Files that are looked into between two commits.
 _AT_ONCE = 200
@@ -246,6 +249,36 @@ def reread_subtitles(store: LibraryStore, video: VideoRow, found: FoundFile, rep
             report.note_unused(catalogue.account(video.row).holdings or ())
     fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
     replace_cues(store, video, fresh, read.cues)
+
+
+def prune_videos(
+    store: LibraryStore, videos: Sequence[VideoRow], confirm: Confirm | None, report: IngestReport
+) -> None:
+    """Remove videos, unless they are many and the removal is not confirmed."""
+    if not videos:
+        return
+    catalogue = store.catalogue
+    ids, total = [video.video_id for video in videos], len(catalogue.videos())
+    if len(ids) > max(1, total / 10) and not (confirm is not None and confirm(ids, total)):
+        report.not_pruned = f"{len(ids)} of {total} videos would be taken out, more than a tenth"
+        return
+    with catalogue.transaction():
+        report.removed += [video.video_id for video in videos if catalogue.take_out(video)]
+    report.missing, report.left_out = [], []
+
+
+def reread_moved(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
+    """Read the subtitles of videos that moved, where these differ."""
+    for video, found in plan.moved:
+        if video.sidecars != found.sidecars and not only_renamed(video, found):
+            there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
+            reread_subtitles(store, there, found, report)
+        report.moved.append(video.video_id)
+    for _, found in plan.restored:
+        if found.video_id in report.restored:
+            video = store.catalogue.video(found.video_id)
+            if video.sidecars != found.sidecars:
+                reread_subtitles(store, video, found, report)
 
 
 def note_facts(

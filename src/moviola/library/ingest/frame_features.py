@@ -137,12 +137,14 @@ def encode_videos(
     every_frame: bool = False,
     stills_every: int | None = None,
     own: bool = True,
+    shots: bool = True,
 ) -> Iterator[Encoded | Refused]:
     """Decode and encode files, several at once; results come in the order of the files.
 
     ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
     visual encoder, and files are only probed. ``own``: paths have no links on this machine, and one that has
-    come since is not followed. The rest is as in :class:`.video_encoder.VideoEncoder`.
+    come since is not followed. Without ``shots`` neither they nor a fingerprint are looked for. The rest is
+    as in :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
@@ -151,7 +153,11 @@ def encode_videos(
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the next file to return
-    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every, own)) for file in files)
+    decoded = (
+        _decode(file, size, rate, stills_every, own) if shots else _decode_alone(file, size, rate, own)
+        for file in files
+    )
+    each = (_refused_if_unreadable(file, steps) for file, steps in zip(files, decoded, strict=True))
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
@@ -211,6 +217,18 @@ def _decode(
         file, info, stream.duration, stream.broken_at, None,
         stills=small.stills if small else (), fingerprint=maker.made(), checksum=stream.checksum,
     )  # fmt: skip
+
+
+def _decode_alone(file: FoundFile, size: FrameSize, rate: float, own: bool) -> Iterator[_Step]:
+    """The pictures of a video, in the batches of :func:`_decode`."""
+    if own:
+        _require_no_link(file)
+    info = probe(file.path)
+    with sample_frames(file.path, rate=rate, size=size) as stream:
+        frames = iter(stream)
+        while batch := [frame.image for frame in islice(frames, _BATCH)]:
+            yield np.stack(batch)
+        yield Encoded(file, info, stream.duration, stream.broken_at, None, checksum=stream.checksum)
 
 
 def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:

@@ -8,22 +8,27 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
-from moviola.files.presence import is_gone
-from moviola.files.reasons import reason
 from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
 from moviola.library.derived.sound_classes import sound_vectors
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.camera_zones import camera_zones_of
-from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.models_in_use import NONE, ROLES, other_stage1_in_use
 from moviola.library.disk.protected_paths import require_sources
 from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.change_of_encoder import (
+    ChangePlan,
+    EncoderChange,
+    Wanted,
+    change_encoder,
+    settle,
+)
 from moviola.library.ingest.choosing import use_models, use_sentences
+from moviola.library.ingest.committing import commit, commit_refusal
 from moviola.library.ingest.following import (
     follow,
     forget_root,
@@ -32,21 +37,20 @@ from moviola.library.ingest.following import (
     look_into,
     move_root,
     note_copies,
-    note_facts,
     only_in,
+    prune_videos,
+    reread_moved,
     reread_subtitles,
     restore,
     set_zones,
 )
-from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
+from moviola.library.ingest.pictures_again import encode_where_missing
+from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan
 from moviola.library.ingest.recognition import Readers, ReadingRun, encode_cues_where_missing
 from moviola.library.ingest.sounds import SoundRun, chosen_sound_reader
 from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
-
-if TYPE_CHECKING:
-    from moviola.library.ingest.frame_features import Encoded, Refused
 
 __all__ = ["Indexer"]
 
@@ -174,8 +178,8 @@ class Indexer:
             report = IngestReport.of(plan)
             follow(self._store, plan, report)
             if prune:
-                self._prune([*plan.missing, *plan.left_out], confirm, report)
-            self._reread_moved(plan, report)
+                prune_videos(self._store, [*plan.missing, *plan.left_out], confirm, report)
+            reread_moved(self._store, plan, report)
             for video, found in plan.subtitles:
                 reread_subtitles(self._store, video, found, report)
                 report.updated.append(video.video_id)
@@ -187,6 +191,7 @@ class Indexer:
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
                 named = {*kept, *report.added, *report.updated, *report.restored}
+                report.partial |= encode_where_missing(self._store, sorted(named), progress)
                 look_into(self._store, named, report, zones)
                 SoundRun(self._store, report, progress).read(named, hears)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
@@ -227,7 +232,8 @@ class Indexer:
         return [video.video_id for video in videos]
 
     def restore(self, video_ids: Iterable[str]) -> list[str]:
-        """Restore videos that were removed since the last compaction; all or none, without encoding.
+        """Restore videos that were removed since the last compaction; all or none. Nothing is encoded but
+        what an encoder that was changed since did not see, as far as files are there.
 
         Raises:
             NotFound: no video of that id was removed.
@@ -237,6 +243,7 @@ class Indexer:
         with self._store.writing():
             restored = restore(self._store, video_ids)
             encode_cues_where_missing(self._store, restored)
+            encode_where_missing(self._store, restored)
             self._publish_changes()
         return restored
 
@@ -281,32 +288,6 @@ class Indexer:
             publish_names(self._store, encode=False)
         return moved
 
-    def _prune(self, videos: Sequence[VideoRow], confirm: Confirm | None, report: IngestReport) -> None:
-        """Remove videos, unless they are many and the removal is not confirmed."""
-        if not videos:
-            return
-        catalogue = self._store.catalogue
-        ids, total = [video.video_id for video in videos], len(catalogue.videos())
-        if len(ids) > max(1, total / 10) and not (confirm is not None and confirm(ids, total)):
-            report.not_pruned = f"{len(ids)} of {total} videos would be taken out, more than a tenth"
-            return
-        with catalogue.transaction():
-            report.removed += [video.video_id for video in videos if catalogue.take_out(video)]
-        report.missing, report.left_out = [], []
-
-    def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
-        """Read the subtitles of videos that moved, where these differ."""
-        for video, found in plan.moved:
-            if video.sidecars != found.sidecars and not only_renamed(video, found):
-                there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
-                reread_subtitles(self._store, there, found, report)
-            report.moved.append(video.video_id)
-        for _, found in plan.restored:
-            if found.video_id in report.restored:
-                video = self._store.catalogue.video(found.video_id)
-                if video.sidecars != found.sidecars:
-                    reread_subtitles(self._store, video, found, report)
-
     def _encode(
         self,
         plan: Plan,
@@ -331,55 +312,14 @@ class Indexer:
         with self._store.catalogue.job("index", len(files)) as advance:
             for found, outcome in zip(files, encoder.many(files, on_frames, workers), strict=True):
                 if isinstance(outcome, Encoded):
-                    self._commit(outcome, report)
+                    commit(self._store, outcome, report)
                     known = found.video_id in changed
                     (report.updated if known else report.added).append(found.video_id)
                 else:
-                    self._commit_refusal(outcome, report)
+                    commit_refusal(self._store, outcome, report)
                 done += 1
                 advance()
                 progress(IngestProgress(done, len(files), found.video_id, 0.0))
-
-    def _commit(self, encoded: Encoded, report: IngestReport) -> None:
-        store, file = self._store, encoded.file
-        store.require_in_place()
-        read = encoded.subtitles
-        report.note_subtitles(file.video_id, read.problems, read.notes)
-        broken = encoded.broken_at
-        error = "" if broken is None else reason("damaged", seconds=f"{broken:.1f}")
-        report.partial |= {file.video_id: error} if error else {}
-        frames = cues = None
-        if encoded.frames is not None:
-            frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
-            report.frames += frames.count
-            report.repeats += encoded.repeats
-        if encoded.sentences is not None:
-            cues = store.cue_features.append(encoded.sentences, store.catalogue.feature_end("cues"))
-        row = file.row(
-            "partial" if error else "ready", error=error, duration=encoded.duration, width=encoded.info.width,
-            height=encoded.info.height, codec=encoded.info.video_codec, frames=frames, cues=cues,
-        )  # fmt: skip
-        store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
-        with store.catalogue.transaction():
-            stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
-            store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
-            if encoded.facts:
-                note_facts(store.catalogue, stored.row, encoded.facts, report, read.fixes)
-            store.catalogue.put_checksum(stored.row, encoded.checksum)
-
-    def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
-        file = refused.file
-        self._store.require_in_place()
-        report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
-        catalogue = self._store.catalogue
-        known = catalogue.videos_named([file.video_id]).get(file.video_id)
-        has_this = known is not None and known.state != "refused" and known.hash == file.hash
-        # A file that was moved or unplugged since it was listed, or that was to be encoded again and cannot
-        # be read now, stays as it is known.
-        if has_this or is_gone(file.path):
-            return
-        with catalogue.transaction():
-            catalogue.put(file.row("refused", error=refused.reason), [])
 
     @naming_plugins()
     def use(
@@ -430,6 +370,57 @@ class Indexer:
             count = use_sentences(self._store, name)
             self.publish()
         return count
+
+    @naming_plugins()
+    def use_encoder(
+        self,
+        name: str | None = None,
+        *,
+        precision: str | None = None,
+        frame_rate: float | None = None,
+        segment_seconds: float | None = None,
+        without_files: bool = False,
+        begin: Callable[[ChangePlan], None] | None = None,
+        progress: Progress | None = None,
+    ) -> EncoderChange:
+        """Encode the pictures of all videos by another encoder, or in another way, and nothing else of
+        them.
+
+        Until all videos are done the library answers as before, from then on by the new encoder. After any
+        interruption the next call with these values, or fewer, goes on; with the name of the encoder in use
+        it gives the change up.
+
+        Args:
+            name, precision: of the encoder; see :func:`moviola.encoders.load_encoder`. None: as it is.
+            frame_rate, segment_seconds: as in :class:`moviola.library.LibraryStore`; None: as they are.
+            without_files: change over also if files of videos cannot be read now. These are found by words
+                and names alone until their files are indexed again.
+            begin: called with what is going to be done, before anything is.
+            progress: as in :meth:`index`; :class:`moviola.library.Paused` ends the call.
+
+        Raises:
+            InvalidValue: nothing is wanted, ``"none"``, a segment that is no whole number of frames, or
+                another change is not done.
+            MissingModel, MissingDependency, DataError: see :func:`moviola.encoders.load_encoder`.
+            LibraryError: the disk has no room for the features of both encoders.
+        """
+        wanted = Wanted(name, precision, frame_rate, segment_seconds)
+        if wanted == Wanted():
+            raise InvalidValue(f"{self._store.folder}: nothing to change; name an encoder")
+        begin, progress = begin or (lambda _: None), progress or (lambda _: None)
+        with self._store.writing():
+            self._settle()
+            report = change_encoder(
+                self._store, wanted, without_files=without_files, begin=begin, progress=progress
+            )
+            if report.done:
+                self.publish()
+        return report
+
+    def _settle(self) -> None:
+        """Clear away what a process was killed over that had changed the encoder."""
+        if self._store.catalogue.is_unsettled:
+            settle(self._store)
 
     @naming_plugins()
     def use_index(self, kind: str) -> None:
@@ -485,6 +476,7 @@ class Indexer:
         """
         store = self._store
         store.require_in_place()
+        self._settle()
         store.models.make_graphs()
         publish_indexes(store)
         if store.encoders.visual is not None:

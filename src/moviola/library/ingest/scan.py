@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from moviola.errors import MediaError, NotFound, printable
 from moviola.files.presence import is_folder, is_gone
-from moviola.files.reasons import reason
+from moviola.files.reasons import read_reason, reason
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.places import (
@@ -358,7 +358,8 @@ class _Planner:
         written_to = (video.size, video.mtime_ns) != (found.size, found.mtime_ns)
         at_home = video.path == str(one.path)
         # It may be complete now, or have other content between the pieces that are hashed.
-        if written_to and (video.state == "partial" or (at_home and self._differs(video))):
+        incomplete = video.state == "partial" and read_reason(video.error).code != "waits"
+        if written_to and (incomplete or (at_home and self._differs(video))):
             self.plan.changed.append(found)
         elif at_home and video.sidecars != one.sidecars:
             self.plan.subtitles.append((video, found))

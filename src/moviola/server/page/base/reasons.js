@@ -36,6 +36,7 @@ const SAID = {
   "link since": t("a link has come to stand there since it was listed; bring it in again"),
   "not on node": t("no file of {size} bytes there; every node must see the videos by the same paths"),
   "damaged": t("damaged at {seconds} s; what decodes before and after is in"),
+  "waits": t("its pictures wait for its file; bring it in again"),
   "root gone": t("it is not there"),
   "root unreadable": t("it cannot be read ({why})"),
   "root empty": t("it is empty, and held videos"),
