@@ -11,6 +11,7 @@ tables ``index`` and ``watch`` tune these commands, and have no options.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from click import BOOL, BadParameter
 from moviola.devices import require_device_name
 from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import read_toml
+from moviola.files.writing import write_text
 
 KEYS: dict[str, type] = {
     "library": str, "encoder": str, "sentence_encoder": str, "ocr": bool, "ocr_reader": str,
@@ -89,6 +91,22 @@ def _require_table(path: Path, name: str, table: object) -> None:
         _require_type(path, f"{name}.{key}", value, kinds)
         if kinds[f"{name}.{key}"] in (int, float) and not value > 0:
             raise DataError(f"{path}: {name}.{key} = {value!r}: write a number above 0")
+
+
+def remember(key: str, value: str) -> Path:
+    """Add a value to the file, which is made if need be; what is in it stays. Returns its path.
+
+    Raises:
+        InvalidValue: there is to be no file, or it has the key already.
+        OSError: it cannot be written.
+    """
+    path = config_path()
+    if path is None or key in read_config():
+        raise InvalidValue(f"{path or 'MOVIOLA_CONFIG'}: {key} cannot be kept there")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    write_text(path, f"{key} = {json.dumps(value)}\n{before}")  # before any table
+    return path
 
 
 def _require_type(path: Path, key: str, value: object, kinds: Mapping[str, type], more: str = "") -> None:

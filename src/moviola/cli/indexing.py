@@ -30,12 +30,12 @@ from moviola.cli.options import (
     reading_options,
     with_options,
 )
-from moviola.cli.progress import progress_bar
+from moviola.cli.progress import progress_bar, steps_on
 from moviola.errors import NotFound, counted, printable
 from moviola.files.presence import is_gone
 
 if TYPE_CHECKING:
-    from moviola.library import IngestProgress, IngestReport
+    from moviola.library import IngestReport
 
 
 @app.command("index")
@@ -115,6 +115,7 @@ def index_(
 
     From Python: `moviola.library.Indexer.index`.
     """
+    from moviola.library import change_begun
     from moviola.library.ingest.recognition import Readers
     from moviola.library.ingest.sounds import chosen_sound_reader
     from moviola.search import Library
@@ -128,7 +129,7 @@ def index_(
         Readers.require(**named, device=device, speech_track=speech_track)
         chosen_sound_reader(reading.get("sounds"))
     with Library(
-        library, encoder=encoder_for(context, library, encoder),
+        library, encoder=encoder_for(context, library, encoder, sources, json=json),
         sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
         segment_seconds=segment_seconds, frame_rate=frame_rate, device=device,
         precision=tuned.pop("precision", "auto"),
@@ -141,10 +142,12 @@ def index_(
                 *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
                 default_excludes=default_excludes, speech_track=speech_track, workers=workers,
-                progress=_shown_on(bar), **reading, **files, **tuned,
+                progress=steps_on(bar), **reading, **files, **tuned,
             )  # fmt: skip
-        count = len(lib)
+        count, begun = len(lib), change_begun(lib.store)
     _print_report(report, library, count, json)
+    if begun:
+        note(begun.said)
     if any(_refusals(report).values()) or report.offline or report.not_pruned:
         leave_partial()
 
@@ -197,7 +200,8 @@ def watch(
     reports = alert_options(**alerts)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with Library(library, encoder=encoder_for(context, library, encoder), device=usual_device()) as lib:
+    chosen = encoder_for(context, library, encoder, folders, json=json)
+    with Library(library, encoder=chosen, device=usual_device()) as lib:
         require_watchable(lib.catalogue, folders)
         reporter = Alerts(lib, reports, stop)
         reporter.queue()
@@ -219,22 +223,6 @@ def _require_there(sources: Sequence[Path]) -> None:
     for source in sources:
         if is_gone(source) and not source.is_symlink():
             raise NotFound(f"{printable(source)}: no such file or folder")
-
-
-def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:
-    """Shows steps of indexing on a bar, with their rate."""
-    task = bar.add_task("looking for videos", total=None, rate="")
-    seconds: dict[tuple[str, str], float] = {}  # done, by step and video
-
-    def show(step: IngestProgress) -> None:
-        of = (step.step, step.video_id)
-        seconds[of] = max(step.seconds, seconds.get(of, 0.0))
-        elapsed = bar.tasks[0].elapsed
-        rate = f"{sum(seconds.values()) / elapsed if elapsed else 0:.0f}x real time"
-        name = step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}"
-        bar.update(task, total=step.total, completed=step.done, description=name, rate=rate)
-
-    return show
 
 
 def _confirm(bar: Progress, yes: bool) -> Callable[[Sequence[str], int], bool]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter, Context, Option
 
-from moviola.cli.app import note
 from moviola.cli.config import usual_device
 
 if TYPE_CHECKING:
@@ -209,15 +208,17 @@ def for_new(context: Context, library: Path, name: str, value: str | None) -> st
     return None if is_library(library) and not on_command_line(context, name) else value
 
 
-def encoder_for(context: Context, library: Path, encoder: str | None) -> str | None:
-    """The encoder to open a library with, see :func:`for_new`; the best one for a new library is printed."""
-    from moviola.encoders import best_encoder
-
+def encoder_for(
+    context: Context, library: Path, encoder: str | None, sources: Sequence[Path] = (), *, json: bool = True
+) -> str | None:
+    """The encoder to open a library with, see :func:`for_new`; that of a new one is a question, once,
+    unless JSON is wanted (:mod:`moviola.cli.first_encoder`), and printed.
+    """
     if encoder is not None or is_library(library):
         return for_new(context, library, "encoder", encoder)
-    best = best_encoder()
-    note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
-    return best.name
+    from moviola.cli.first_encoder import first_encoder
+
+    return first_encoder(sources, json=json)
 
 
 WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the others.")]
