@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
@@ -109,10 +109,7 @@ def take_wide(browser: Browser, url: str, folder: Path, scheme: str, wanted: tup
     page.get_by_label("What to look for").fill("a rocket")
     page.locator("#results .score").first.wait_for()
     view("results")
-    openers = page.locator("#results .opener")
-    for place in range(3):
-        openers.nth(place).focus()
-        page.keyboard.press("c")
+    openers = collect_three(page)
     openers.first.click()
     page.locator("#player .curve").wait_for(state="attached")
     page.locator("#notices .notice").first.wait_for(state="detached")
@@ -137,6 +134,18 @@ def take_wide(browser: Browser, url: str, folder: Path, scheme: str, wanted: tup
     page.locator("body").press("?")
     view("keys")
     context.close()
+
+
+def collect_three(page: Page) -> Locator:
+    """Put three moments of an answer into the collection, weak ones where no others are; returns all."""
+    openers = page.locator("#results .opener")
+    openers.first.focus()
+    page.keyboard.press("w")
+    for place in range(3):
+        openers.nth(place).focus()
+        page.keyboard.press("c")
+    page.keyboard.press("w")
+    return openers
 
 
 class Film:
@@ -181,9 +190,7 @@ def take_film(browser: Browser, url: str, folder: Path) -> None:
     page.locator("#results .score").first.wait_for()
     page.wait_for_timeout(SETTLED)
     film.shoot(2000)
-    for place in range(3):
-        openers.nth(place).focus()
-        page.keyboard.press("c")
+    collect_three(page)
     page.wait_for_timeout(300)
     film.shoot(1200)
     page.locator("#notices .notice").first.wait_for(state="detached")
