@@ -211,7 +211,7 @@ def take_film(browser: Browser, url: str, folder: Path) -> None:
 
 def forget_kept(url: str) -> None:
     """Delete what an earlier walk has collected."""
-    with httpx2.Client(base_url=url) as http:
+    with httpx2.Client(base_url=url, timeout=60) as http:
         for entry in http.get("/api/kept").raise_for_status().json()["entries"]:
             chosen = {"kind": entry["kind"], "name": entry["name"]}
             http.delete("/api/kept", params=chosen).raise_for_status()
