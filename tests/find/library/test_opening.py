@@ -39,8 +39,8 @@ from written_settings import in_format, resealed
 def test_public_names_of_a_library(library: Library) -> None:
     """What changes a library or keeps something is asked of a part, and is no name of the library's own."""
     assert [name for name in dir(library) if not name.startswith("_")] == [
-        "catalogue", "close", "complete", "concepts", "curve", "examples", "facets", "folder", "index",
-        "indexer", "ordered", "recordings", "refiner", "saved", "search", "search_many", "settings",
+        "catalogue", "checker", "close", "complete", "concepts", "curve", "examples", "facets", "folder",
+        "index", "indexer", "ordered", "recordings", "refiner", "saved", "search", "search_many", "settings",
         "store", "userdata", "videos",
     ]  # fmt: skip
     assert library.index == library.indexer.index
