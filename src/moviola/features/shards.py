@@ -126,8 +126,29 @@ class FeatureShards:
         data = halves(rows, self.kind)
         if data.ndim != 2 or data.shape[1] != self.dim:
             raise ValueError(f"rows of shape {data.shape} for {self.kind} of dimension {self.dim}")
+        payload = data.tobytes()
+        self._write(number, offset, payload, sync=sync)
+        return Extent(number, offset, len(data), zlib.crc32(payload))
+
+    def extend(
+        self, extent: Extent | None, rows: NDArray[np.floating[Any]], end: tuple[int, int], last: int = 0
+    ) -> Extent:
+        """Write further rows of an extent right behind it where it is the last one before ``end``, or all of
+        it anew, as :meth:`append` does, also with its errors. None is an extent without rows.
+        """
+        if extent is None or not extent.count:
+            return self.append(rows, end, last)
+        before = extent.shard, extent.offset + extent.count
+        if before != end or self._rows_in(extent.shard) < before[1]:
+            return self.append(np.concatenate([self.checked(extent), halves(rows, self.kind)]), end, last)
+        payload = halves(rows, self.kind).tobytes()
+        self._write(extent.shard, before[1], payload)
+        return Extent(extent.shard, extent.offset, extent.count + len(rows), zlib.crc32(payload, extent.crc))
+
+    def _write(self, number: int, offset: int, payload: bytes, *, sync: bool = True) -> None:
+        """Write rows of a shard from one on, and end it behind them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path, payload = self.shard(number), data.tobytes()
+        path = self.shard(number)
         with path.open("r+b" if path.exists() else "w+b") as file:
             file.seek(offset * self.row_bytes)
             file.truncate()
@@ -136,7 +157,6 @@ class FeatureShards:
                 file.flush()
                 os.fsync(file.fileno())
         self._maps.pop(number, None)
-        return Extent(number, offset, len(data), zlib.crc32(payload))
 
     def sync(self) -> None:
         for path in self.shards().values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -230,6 +230,7 @@ def compact(store: LibraryStore) -> int:
     kinds = {"frames": store.frame_features, "cues": store.cue_features}
     with store.writing():
         videos, before = catalogue.videos(), _bytes(store)
+        also = {"frames": catalogue.unfinished_extents(), "cues": {}}
         # Numbers are never used again: readers may still have the shards that bore them.
         first = {
             kind: max([*features.shards(), catalogue.feature_end(kind)[0], catalogue.last_shard()]) + 1
@@ -237,15 +238,20 @@ def compact(store: LibraryStore) -> int:
         }
         try:
             copies = {
-                kind: _copied(features, {video.row: getattr(video, kind) for video in videos}, first[kind])
+                kind: _copied(
+                    features, [*(getattr(video, kind) for video in videos), *also[kind].values()], first[kind]
+                )
                 for kind, features in kinds.items()
             }
             others, end_of_others = _others_copied(store, copies["frames"][1][0] + 1)
             with catalogue.transaction():
                 catalogue.forget_removed()
                 for video in videos:
-                    frames, cues = (extents.get(video.row) for extents, _ in copies.values())
+                    places = {"frames": video.frames, "cues": video.cues}
+                    frames, cues = (at and copies[kind][0][at] for kind, at in places.items())
                     catalogue.relocate(video.row, frames, cues)
+                for content, place in also["frames"].items():
+                    catalogue.relocate_unfinished(content, copies["frames"][0][place])
                 for (row, key), extent in others.items():
                     if extent is None:
                         catalogue.drop_other_frames(key, row)
@@ -257,7 +263,7 @@ def compact(store: LibraryStore) -> int:
         finally:
             for kind, features in kinds.items():
                 features.delete_unused(first[kind], catalogue.feature_end(kind)[0])
-        contents = {video.hash for video in videos}
+        contents = {video.hash for video in videos} | also["frames"].keys()
         store.stills.keep_only(contents)
         with closing(VerdictStore(store.folder)) as verdicts:
             verdicts.keep_only(contents)
@@ -285,16 +291,16 @@ def ends_with_compaction(store: LibraryStore) -> list[str]:
 
 
 def _copied(
-    features: FeatureShards, extents: dict[int, Extent | None], shard: int
-) -> tuple[dict[int, Extent], tuple[int, int]]:
-    """The rows of videos, by row number, copied to shards from a number on: their extents, and their end."""
+    features: FeatureShards, extents: Iterable[Extent | None], shard: int
+) -> tuple[dict[Extent, Extent], tuple[int, int]]:
+    """Rows copied to shards from a number on: their places by those from before, and their end."""
     end, copies = (shard, 0), {}
-    for row, extent in extents.items():
+    for extent in dict.fromkeys(extents):
         if extent is None:
             continue
         if not features.intact(extent):
             raise LibraryError(f"{features.kind}: damaged features; `moviola doctor` says what mends them")
-        copies[row] = copy = features.append(features.read(extent), end)
+        copies[extent] = copy = features.append(features.read(extent), end)
         end = copy.shard, copy.offset + copy.count
     return copies, end
 
@@ -315,8 +321,8 @@ def _others_copied(
     for key in sorted(by_key, key=lambda key: (key == last, key)):
         features = store.features_in("frames", next(iter(by_key[key].values())).dim)
         whole = {row: one.extent if features.intact(one.extent) else None for row, one in by_key[key].items()}
-        copied, end = _copied(features, whole, end[0] + (end[1] > 0))
-        copies |= {(row, key): copied.get(row) for row in whole}
+        copied, end = _copied(features, whole.values(), end[0] + (end[1] > 0))
+        copies |= {(row, key): at and copied[at] for row, at in whole.items()}
     if last not in by_key and end[1]:
         end = end[0] + 1, 0
     return copies, end

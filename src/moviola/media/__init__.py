@@ -19,6 +19,7 @@ from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture,
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.facts import Facts, read_facts
+from moviola.media.frame_selection import Parts
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
 from moviola.media.joining import Card, Piece, join
 from moviola.media.length import length_of, read_through
@@ -27,6 +28,9 @@ from moviola.media.routes import route_of
 from moviola.media.shots import (
     Marks,
     ShotFinder,
+    Sighting,
+    Sightings,
+    Stretch,
     TinyPictures,
     find_transitions,
     joined,
@@ -57,13 +61,14 @@ from moviola.media.subtitles import (
     write_subtitles,
 )
 from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice, track_among
-from moviola.media.transitions import Transition
+from moviola.media.transitions import Slope, Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
     "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Facts", "Fix", "FolderNames",
-    "FrameStream", "Marks", "MediaInfo", "Notes", "Notice", "Piece", "SampledFrame", "SheetCell",
-    "ShotFinder", "SidecarName", "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles",
+    "FrameStream", "Marks", "MediaInfo", "Notes", "Notice", "Parts", "Piece", "SampledFrame", "SheetCell",
+    "ShotFinder", "SidecarName", "Sighting", "Sightings", "Slope", "SmallStills", "SoundTrack",
+    "Stretch", "SubtitleStream", "Subtitles",
     "TinyPictures", "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles",
     "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined", "language_of",
     "lead_of", "length_of", "look_through", "make_playable", "name_beside", "plays_in_browsers", "probe",

@@ -11,7 +11,7 @@ Time 0 is the stream's start time, which respects edit lists; for AVI, the first
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from moviola.media.container import DAMAGE
 from moviola.media.display_order import CannotPrune, all_before, from_key_frame, in_order
 from moviola.media.source import Source
 
-__all__ = ["Grid", "Moments", "Picture", "Watcher", "every_picture", "needed_pictures"]
+__all__ = ["Grid", "Moments", "Parts", "Picture", "Watcher", "every_picture", "needed_pictures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,17 @@ class Grid:
             raise InvalidValue(f"time {time}: give seconds, 0 or more")
         return cls(Fraction(time).limit_denominator(1_000_000), Fraction(1), 1)
 
+    def number(self, k: int) -> int:
+        """The place in the regular grid of the k-th moment that is asked for."""
+        return k
+
     def exact(self, k: int) -> Fraction:
         """Moment k in seconds from zero, without rounding."""
-        return self.first + k * self.step
+        return self.first + self.number(k) * self.step
+
+    def leaps_to(self, k: int) -> bool:
+        """Whether moments before moment k are left out, so that decoding may begin anew."""
+        return self.number(k) > (self.number(k - 1) + 1 if k else 0)
 
     def last_tick(self, k: int, source: Source) -> int:
         """The last tick that is not after moment k."""
@@ -75,7 +83,7 @@ class Grid:
         assert source.zero is not None
         if self.count is not None:
             return k < self.count
-        return k == 0 or self.exact(k) < (end - source.zero) * source.tick
+        return self.number(k) == 0 or self.exact(k) < (end - source.zero) * source.tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +105,31 @@ class Moments(Grid):
             raise InvalidValue(f"{len(chosen)} times: give one or more, each after the one before")
         return cls(Fraction(0), step, len(chosen), chosen)
 
-    def exact(self, k: int) -> Fraction:
-        """Moment k in seconds from zero; after the last one, the last one."""
-        return self.first + self.chosen[min(k, len(self.chosen) - 1)] * self.step
+    def number(self, k: int) -> int:
+        """The number of moment k; after the last one, that of the last one."""
+        return self.chosen[min(k, len(self.chosen) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Grid):
+    """The moments of some parts of a regular grid, without end: of ``length`` moments each, from part
+    ``begin`` on every ``every``-th one. After each part the first moment of the next one follows, so that
+    whatever lies between two parts is decoded.
+    """
+
+    length: int = 1
+    begin: int = 0
+    every: int = 1
+
+    @classmethod
+    def of(cls, rate: float, length: int, begin: int = 0, every: int = 1) -> Self:
+        """Parts of the grid of ``k / rate`` seconds."""
+        regular = Grid.regular(rate)
+        return cls(regular.first, regular.step, None, length, begin, every)
+
+    def number(self, k: int) -> int:
+        part, place = divmod(k, self.length + 1)
+        return (self.begin + part * self.every) * self.length + place
 
 
 class Watcher(Protocol):
@@ -224,11 +254,8 @@ class _Pruner:
                 self._watcher.shown(self._source.seconds(packet.pts))
         if packet.is_keyframe:
             self._note_key(packet.pts)
-        # After a key frame that is shown behind all that is held, nothing needs this.
         if self._may_begin(packet) and packet.pts <= self._limit and all_before(self._held, packet.pts):
-            self._held.clear()
-            self._held_bytes = 0
-            self._gap = True
+            self._leave_out(packet)
         self._held.append(packet)
         self._held_bytes += packet.size
         self._undecided = self._undecided + 1 if packet.dts is None else 0
@@ -267,6 +294,14 @@ class _Pruner:
         self._k += 1
         self._previous_limit, self._limit = self._limit, self._grid.last_tick(self._k, self._source)
 
+    def _leave_out(self, key: Packet[VideoStream]) -> None:
+        """Drop what is held before a key frame that is shown behind all of it: nothing needs it."""
+        self._held.clear()
+        self._held_bytes = 0
+        self._gap = True
+        if key.pts is not None and not key.is_discard:
+            del self._stamps[: bisect_left(self._stamps, key.pts)]
+
     def _note_key(self, key: int) -> None:
         """Decide whether decoding goes on through a key frame."""
         if not self._keys:
@@ -278,7 +313,7 @@ class _Pruner:
         self._keys += 1
 
     def _may_begin(self, packet: Packet[VideoStream]) -> bool:
-        return packet.is_keyframe and packet.pts not in self._through
+        return packet.is_keyframe and (packet.pts not in self._through or self._grid.leaps_to(self._k))
 
     def _feed_up_to(self, wanted: int) -> None:
         start = length = None

@@ -18,7 +18,15 @@ from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.files.reasons import reason
 from moviola.media.container import DAMAGE, LONGEST_VIDEO, open_video
 from moviola.media.display_order import CannotPrune
-from moviola.media.frame_selection import Grid, Moments, Picture, Watcher, every_picture, needed_pictures
+from moviola.media.frame_selection import (
+    Grid,
+    Moments,
+    Parts,
+    Picture,
+    Watcher,
+    every_picture,
+    needed_pictures,
+)
 from moviola.media.length import open_whole
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.small_stills import SmallStills
@@ -51,6 +59,7 @@ def sample_frames(
     size: FrameSize,
     watcher: Watcher | None = None,
     stills: SmallStills | None = None,
+    parts: Parts | None = None,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
@@ -62,6 +71,8 @@ def sample_frames(
         watcher: receives every picture that is decoded on the way, and makes those right before rare key
             frames decoded too.
         stills: keeps small stills of the sampled frames.
+        parts: the moments of some parts of the video alone, of this rate; the file is read from its start, so
+            that times are the same, but decoded only in these. None of them may lie in the video.
 
     Raises:
         UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, too
@@ -70,7 +81,8 @@ def sample_frames(
         InvalidValue: a rate out of range.
     """
     scaler = partial(InputScaler, size)
-    return FrameStream(path, grid=Grid.regular(rate), scaler=scaler, watcher=watcher, stills=stills)
+    grid = Grid.regular(rate) if parts is None else parts
+    return FrameStream(path, grid=grid, scaler=scaler, watcher=watcher, stills=stills)
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
@@ -173,12 +185,12 @@ class FrameStream:
                 if self._watcher:
                     self._watcher.sampled(time, since, picture.frame)
                 if self._stills:
-                    self._stills.sampled(time, picture.frame, aspect)
+                    self._stills.sampled(self._grid.number(k), time, picture.frame, aspect)
             except DAMAGE as error:
                 raise UnreadableMedia(self._path, str(error)) from error
             last = picture
             yield SampledFrame(time, since, image)
-        if last is None:
+        if last is None and self._grid.number(0) == 0:
             raise UnreadableMedia(self._path, reason("no picture"))
         self._source.note_shortfall()
         if self._grid.count is None:  # all of the file was read

@@ -8,13 +8,13 @@ they do not show whether, or at which frame, a shot begins, is the file decoded 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from av.video.frame import VideoFrame
@@ -33,7 +33,10 @@ from moviola.media.transitions import (
 )
 from moviola.types import FrameSize
 
-__all__ = ["Marks", "ShotFinder", "TinyPictures", "find_transitions", "joined", "look_through", "shrunk"]
+__all__ = [
+    "Marks", "ShotFinder", "Sighting", "Sightings", "Stretch", "TinyPictures", "find_transitions", "joined",
+    "look_through", "shrunk",
+]  # fmt: skip
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Compared fields of a sampled frame, and the mean difference (of 255) from which on a second is suspected:
@@ -52,6 +55,8 @@ _FIRST_LOOK, _LOOKS_GROW = 60.0, 1.5
 _FASTEST = 120
 # Seconds that may be missing between two decoded pictures, and the number of pictures kept at most.
 _UNSEEN, _MOST_KEPT = 0.2, 20_000
+# Decoded pictures that may wait for the moment at which they are sampled.
+_LATEST = 64
 
 Stretch = tuple[float, float]
 """From one second of a video to another."""
@@ -91,16 +96,56 @@ class TinyPictures(Protocol):
         """The picture that appeared at ``since`` seconds is on screen at ``time``, a sampled frame."""
 
 
+Sighting = tuple[Literal["shown", "decoded", "sampled", "cut off"], float, float, NDArray[np.uint8] | None]
+"""Something that a decoder has to say: what, the second at which a picture appears, that of a sampled frame,
+and the tiny picture; 0 and None where there is none."""
+
+
+class Sightings:
+    """Notes what a decoder has to say of pictures, tiny, for a :class:`ShotFinder` elsewhere: a
+    :class:`moviola.media.frame_selection.Watcher`.
+    """
+
+    def __init__(self) -> None:
+        self._noted: list[Sighting] = []
+        self._latest: dict[float, NDArray[np.uint8]] = {}
+        # Whatever the shape of a pixel, the picture is stretched.
+        self._scaler = InputScaler(_TINY, Fraction(1))
+
+    def taken(self) -> list[Sighting]:
+        """What was noted since the last call."""
+        taken, self._noted = self._noted, []
+        return taken
+
+    def shown(self, since: float) -> None:
+        self._noted.append(("shown", since, 0.0, None))
+
+    def decoded(self, since: float, frame: VideoFrame) -> None:
+        self._latest[since] = picture = self._scaler(frame)
+        if len(self._latest) > _LATEST:
+            del self._latest[next(iter(self._latest))]
+        self._noted.append(("decoded", since, 0.0, picture))
+
+    def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
+        picture = self._latest.get(since)
+        self._noted.append(("sampled", since, time, self._scaler(frame) if picture is None else picture))
+
+    def cut_off(self) -> None:
+        self._noted.append(("cut off", 0.0, 0.0, None))
+
+
 def find_transitions(
     path: Path, *, rate: float, size: FrameSize, tiny: TinyPictures | None = None
 ) -> list[Transition]:
     """Transitions between the shots of a video, in order of time; the other arguments and errors are those of
     :func:`moviola.media.sample_frames` and :class:`ShotFinder`.
     """
-    finder, unclear = ShotFinder(rate, tiny), []
-    with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
+    finder, seen, unclear = ShotFinder(rate, tiny), Sightings(), []
+    with sample_frames(path, rate=rate, size=size, watcher=seen) as stream:
         for frame in stream:
+            finder.take(seen.taken())
             unclear += finder.add(shrunk(frame.image[None]))
+    finder.take(seen.taken())
     unclear += finder.rest()
     return joined([*finder.marks, *look_through(path, unclear)])
 
@@ -110,12 +155,11 @@ class ShotFinder:
     that it cannot judge; ``tiny`` receives the pictures that are decoded on the way.
 
     Attributes:
-        pictures: the ``watcher`` of :func:`moviola.media.frames.sample_frames`.
         marks: transitions in the stretches that were judged.
     """
 
     def __init__(self, rate: float, tiny: TinyPictures | None = None) -> None:
-        self.pictures = DecodedPictures(tiny)
+        self._pictures = DecodedPictures(tiny)
         self.marks: Marks = []
         self._rate, self._lag = rate, max(1, round(rate))
         self._recent: list[NDArray[np.uint8]] = []  # the last sampled frames, one for each of the lag
@@ -123,6 +167,10 @@ class ShotFinder:
         self._suspected: list[Stretch] = []
         self._unclear: list[Stretch] = []
         self._next_look = _FIRST_LOOK
+
+    def take(self, sightings: Iterable[Sighting]) -> None:
+        """Take what :class:`Sightings` noted, before the frames that were sampled meanwhile."""
+        self._pictures.take(sightings)
 
     def add(self, samples: NDArray[np.uint8]) -> list[Stretch]:
         """Take the next frames (n, rows, columns, 3), :func:`shrunk`; now and then report stretches."""
@@ -146,6 +194,24 @@ class ShotFinder:
         self._judge(math.inf)
         return self._named()
 
+    def state(self) -> dict[str, Any]:
+        """All that is known so far but the marks, as arrays and values of JSON, for :meth:`restore`."""
+        return {
+            "recent": np.stack(self._recent) if self._recent else None,
+            "count": self._count, "suspected": self._suspected, "unclear": self._unclear,
+            "next_look": self._next_look, **self._pictures.state(),
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any], marks: Marks) -> None:
+        """Go on from a state, and the marks of then."""
+        self.marks = marks
+        self._recent = [] if state["recent"] is None else [*state["recent"]]
+        self._count, self._next_look = state["count"], state["next_look"]
+        self._suspected, self._unclear = (
+            [(start, end) for start, end in state[name]] for name in ("suspected", "unclear")
+        )
+        self._pictures.restore(state)
+
     def _suspect(self, frames: Sequence[NDArray[np.uint8]], lag: int) -> None:
         """Record between which of the last frames a new shot may begin, ``lag`` frames apart."""
         first = self._count - len(frames)
@@ -162,12 +228,12 @@ class ShotFinder:
     def _judge(self, time: float) -> None:
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
-                judged = self.pictures.transitions(piece)
+                judged = self._pictures.transitions(piece)
                 if judged is None:
                     self._unclear.append(piece)
                 else:
                     self.marks.append((piece[0], judged))
-        self.pictures.forget(self._suspected[0][0] if self._suspected else time)
+        self._pictures.forget(self._suspected[0][0] if self._suspected else time)
 
     def _named(self) -> list[Stretch]:
         named, self._unclear = self._unclear, []
@@ -175,35 +241,39 @@ class ShotFinder:
 
 
 class DecodedPictures:
-    """The last decoded pictures of a video, tiny, and the times at which all appear: a
-    :class:`moviola.media.frame_selection.Watcher`.
-    """
+    """The last decoded pictures of a video, tiny, and the times at which all appear."""
 
     def __init__(self, tiny: TinyPictures | None = None) -> None:
         self._tiny = tiny
         self._shown: list[float] = []  # seconds at which each picture appears, rising
         self._seen: dict[float, NDArray[np.uint8]] = {}
         self._cut_off = False
-        # Whatever the shape of a pixel, the picture is stretched.
-        self._scaler = InputScaler(_TINY, Fraction(1))
 
-    def shown(self, since: float) -> None:
-        insort(self._shown, since)
+    def take(self, sightings: Iterable[Sighting]) -> None:
+        """Take what :class:`Sightings` noted."""
+        for what, since, time, picture in sightings:
+            if what == "shown":
+                place = bisect_left(self._shown, since)
+                if self._shown[place : place + 1] != [since]:
+                    self._shown.insert(place, since)
+            elif picture is None:
+                self._cut_off = True
+            elif what == "decoded":
+                if len(self._seen) < _MOST_KEPT:
+                    self._seen[since] = picture
+                if self._tiny is not None:
+                    self._tiny.decoded(since, picture)
+            elif self._tiny is not None:
+                self._tiny.sampled(time, since, picture)
 
-    def decoded(self, since: float, frame: VideoFrame) -> None:
-        picture = self._scaler(frame)
-        if len(self._seen) < _MOST_KEPT:
-            self._seen[since] = picture
-        if self._tiny is not None:
-            self._tiny.decoded(since, picture)
+    def state(self) -> dict[str, Any]:
+        seen = np.stack([*self._seen.values()]) if self._seen else None
+        return {"shown": self._shown, "seen": [*self._seen], "pictures": seen, "cut_off": self._cut_off}
 
-    def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
-        if self._tiny is not None:
-            known = self._seen.get(since)
-            self._tiny.sampled(time, since, self._scaler(frame) if known is None else known)
-
-    def cut_off(self) -> None:
-        self._cut_off = True
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._shown, self._cut_off = [*state["shown"]], state["cut_off"]
+        pictures = () if state["pictures"] is None else state["pictures"]
+        self._seen = dict(zip(state["seen"], pictures, strict=True))
 
     def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:
         """Transitions in the pictures of a stretch; None where too many are missing."""

@@ -28,17 +28,21 @@ class SmallStills:
 
     def __init__(self, every: int) -> None:
         self.stills: list[tuple[float, bytes]] = []
-        self._every, self._count = every, 0
+        self._every = every
         self._scale: WidthScaler | None = None
 
-    def sampled(self, time: float, frame: VideoFrame, aspect: Fraction) -> None:
-        """The next sampled frame, at ``time`` seconds, shows a picture, with pixels of an ``aspect``."""
-        if self._count % self._every == self._every // 2 or self._count == 0:
+    def sampled(self, number: int, time: float, frame: VideoFrame, aspect: Fraction) -> None:
+        """Sampled frame ``number``, at ``time`` seconds, shows a picture, with pixels of an ``aspect``."""
+        if number % self._every == self._every // 2 or number == 0:
             self._scale = self._scale or WidthScaler(SMALL_WIDTH, aspect)
             buffer = BytesIO()
             Image.fromarray(self._scale(frame)).save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
             self.stills.append((time, buffer.getvalue()))
-        self._count += 1
+
+    def taken(self, start: float, end: float) -> list[tuple[float, bytes]]:
+        """Those of a stretch of seconds; all are dropped."""
+        taken, self.stills = [still for still in self.stills if start <= still[0] < end], []
+        return taken
 
 
 def read_small_still(data: bytes, width: int) -> NDArray[np.uint8]:

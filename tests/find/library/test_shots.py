@@ -92,7 +92,7 @@ def test_a_film_that_cannot_be_read_again_for_its_shots_is_refused_alone(
         return look_through(path, stretches)
 
     film_like(cut_film, cut_film.with_name("gone.mp4"))
-    monkeypatch.setattr("moviola.library.ingest.frame_features.look_through", look)
+    monkeypatch.setattr("moviola.library.ingest.film_parts.look_through", look)
     library = opened(encoder="demo", sentence_encoder="none")
     report = library.index(cut_film.parent)
     assert report.added == ["film"]

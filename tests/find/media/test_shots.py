@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from moviola.errors import MediaError
 from moviola.media import (
     ShotFinder,
+    Sightings,
     Transition,
     find_transitions,
     joined,
@@ -67,10 +68,12 @@ def shots_of(tmp_path: Path) -> Callable[..., list[Transition]]:
 
 def watched(path: Path, rate: float = 1.0, at_once: int = 1) -> tuple[ShotFinder, list[Stretch]]:
     """A film whose frames came in, ``at_once`` of them together, and the spans to be looked through."""
-    finder, named = ShotFinder(rate), []
-    with sample_frames(path, rate=rate, size=SAMPLE, watcher=finder.pictures) as stream:
+    finder, seen, named = ShotFinder(rate), Sightings(), []
+    with sample_frames(path, rate=rate, size=SAMPLE, watcher=seen) as stream:
         while frames := [frame.image for frame in islice(stream, at_once)]:
+            finder.take(seen.taken())
             named += finder.add(shrunk(np.stack(frames)))
+    finder.take(seen.taken())
     return finder, named + finder.rest()
 
 

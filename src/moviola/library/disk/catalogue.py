@@ -29,6 +29,7 @@ from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
 from moviola.library.disk.sounds import Sounds
+from moviola.library.disk.unfinished import Unfinished
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "CueTrack", "Job", "Reading", "ShotRow", "VideoRow"]
@@ -68,7 +69,9 @@ class Job:
     started: str
 
 
-class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, OtherFrames, Database):
+class Catalogue(
+    CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, OtherFrames, Unfinished, Database
+):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -121,15 +124,22 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Oth
 
     def videos_as_read(self) -> list[VideoRow]:
         """All videos; those with subtitles whose tracks were not asked for their languages as to be read
-        again.
+        again, and those of which some parts are in as if their files had been written to since.
         """
         read = {row for (row,) in self._rows_of("tracks_read", "SELECT video FROM tracks_read")}
         rows = self._rows_of("cue_tracks", "SELECT DISTINCT video FROM cue_tracks WHERE kind = 'subtitle'")
         again = {row for (row,) in rows} - read
+        unfinished = self.unfinished()
+
+        def unfinished_as_written_to(video: VideoRow) -> VideoRow:
+            if video.state != "partial" or video.hash not in unfinished:
+                return video
+            return replace(video, mtime_ns=video.mtime_ns - 1)
+
         return [
             replace(video, sidecars=schema.with_encoding(schema.UNREAD, schema.encoding_of(video.sidecars)))
             if video.row in again else video
-            for video in self.videos()
+            for video in map(unfinished_as_written_to, self.videos())
         ]  # fmt: skip
 
     def video(self, video_id: str) -> VideoRow:
@@ -221,16 +231,21 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Oth
         self.drop_copy(video.path)  # as one that came back may have it
         self.set_repeats(row, repeats)
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
-            # Never lower: a video whose subtitles are read again keeps rows before those of others.
-            if extent is not None:
-                end = extent.shard, extent.offset + extent.count
-                self.set_feature_end(kind, *max(self.feature_end(kind), end))
+            self.raise_feature_end(kind, extent)
         return replace(video, row=row)
 
     def feature_end(self, kind: str) -> tuple[int, int]:
         """Shard and row behind the last committed feature of a kind."""
         ((shard, rows),) = self._rows("SELECT shard, rows FROM feature_ends WHERE kind = ?", (kind,))
         return int(shard), int(rows)
+
+    def raise_feature_end(self, kind: str, extent: Extent | None) -> None:
+        """Move the end of a kind behind an extent: never down, since a video whose subtitles are read again
+        keeps rows before those of others.
+        """
+        if extent is not None:
+            end = extent.shard, extent.offset + extent.count
+            self.set_feature_end(kind, *max(self.feature_end(kind), end))
 
     def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
         self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
@@ -246,6 +261,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Oth
         """
         # The time differs from the file's, but by so little that filters and orders by date stay right.
         changes = "state = 'partial', error = 'waits to be encoded again', mtime_ns = mtime_ns - 1"
+        self.forget_unfinished([content for (content,) in self._rows(_HASH, (row,))])
         self._rows(f"UPDATE videos SET {changes} WHERE row = ? AND state <> 'refused'", (row,))
 
     def read_again(self, row: int) -> None:
@@ -439,6 +455,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, Oth
 # The row, as many as there are types of, and the extents of frames and cues.
 _NAMES = schema.COLUMNS["videos"].split(", ")
 _SELECT = f"SELECT {', '.join(_NAMES)} FROM videos"
+_HASH = "SELECT hash FROM videos WHERE row = ?"
 
 
 def _details(cue: Cue) -> str:

@@ -9,9 +9,11 @@ it was scaled, cropped, recoloured or compressed. Where nothing moves they canno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,12 +128,31 @@ class FingerprintMaker:
             self._held.append((time, _grey(picture)))
         self.decoded(since, picture)
 
-    def made(self) -> Fingerprint:
-        """The fingerprint of the pictures so far."""
+    def made(self, until: float = math.inf) -> Fingerprint:
+        """The fingerprint of the pictures before ``until`` seconds that came since the last call."""
+        end = until * _A_SECOND
         held = {int(time * _A_SECOND): (time, picture) for time, picture in self._held}
-        rows = sorted((held | self._frames).values(), key=lambda row: row[0])
+        places = held | self._frames
+        rows = sorted((places[place] for place in places if place < end), key=lambda row: row[0])
+        self._frames = {place: row for place, row in self._frames.items() if place >= end}
+        self._held = [row for row in self._held if int(row[0] * _A_SECOND) >= end]
         times = np.array([time for time, _ in rows], np.float64)
         return Fingerprint(times, np.array([frame for _, frame in rows], np.uint8).reshape(-1, SIDE, SIDE))
+
+    def state(self) -> dict[str, Any]:
+        """What came since, as arrays and values of JSON, for :meth:`restore`."""
+        rows = [*self._frames.values(), *self._held]
+        return {
+            "places": [*self._frames], "times": [time for time, _ in rows],
+            "greys": np.stack([grey for _, grey in rows]) if rows else None,
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        greys = () if state["greys"] is None else state["greys"]
+        rows = [*zip(state["times"], greys, strict=True)]
+        count = len(state["places"])
+        self._frames, self._held = dict(zip(state["places"], rows[:count], strict=True)), rows[count:]
 
 
 def _grey(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:

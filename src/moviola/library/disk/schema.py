@@ -122,6 +122,21 @@ CREATE TABLE IF NOT EXISTS removed (
     "sound_classes": """
 CREATE TABLE IF NOT EXISTS sound_classes (revision TEXT PRIMARY KEY, names TEXT NOT NULL) WITHOUT ROWID
 """,
+    # Films of which some parts are in, and the fingerprints of these (library.disk.unfinished).
+    "unfinished": """
+CREATE TABLE IF NOT EXISTS unfinished (
+    content TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, made TEXT NOT NULL,
+    moments INTEGER NOT NULL, seconds REAL NOT NULL, promised REAL NOT NULL, shard INTEGER NOT NULL,
+    start INTEGER NOT NULL, number INTEGER NOT NULL, crc INTEGER NOT NULL, repeats INTEGER NOT NULL,
+    state BLOB NOT NULL
+)
+""",
+    "unfinished_fingerprints": """
+CREATE TABLE IF NOT EXISTS unfinished_fingerprints (
+    content TEXT NOT NULL, moments INTEGER NOT NULL, times BLOB NOT NULL, frames BLOB NOT NULL,
+    PRIMARY KEY (content, moments)
+)
+""",
     # Zones of cameras' clocks that were given (library.disk.camera_zones).
     "camera_zones": """
 CREATE TABLE IF NOT EXISTS camera_zones (camera TEXT PRIMARY KEY, zone TEXT NOT NULL) WITHOUT ROWID

@@ -1,62 +1,220 @@
-"""Putting what was encoded of a video into a library, whole or not at all."""
+"""Storing of what was encoded: videos, parts of long ones, and refusals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from moviola.features import Extent
 from moviola.files.presence import is_gone
 from moviola.files.reasons import reason
+from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.fingerprints import Fingerprint
 from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.unfinished import UnfinishedFilm, how_far
+from moviola.library.ingest.film_parts import Begun, part_length
 from moviola.library.ingest.following import note_facts
-from moviola.library.ingest.plan import IngestReport
+from moviola.library.ingest.frame_features import Encoded, EncodedPart, Outcome, Refused
+from moviola.library.ingest.plan import FoundFile, IngestReport
+from moviola.media import Marks, Slope, Transition
+from moviola.types import Cue
 
-if TYPE_CHECKING:
-    from moviola.library.ingest.frame_features import Encoded, Refused
-
-__all__ = ["commit", "commit_refusal"]
-
-
-def commit(store: LibraryStore, encoded: Encoded, report: IngestReport) -> None:
-    """Store a video with its features, subtitles and stills, under the write lock."""
-    file = encoded.file
-    store.require_in_place()
-    read = encoded.subtitles
-    report.note_subtitles(file.video_id, read.problems, read.notes)
-    broken = encoded.broken_at
-    error = "" if broken is None else reason("damaged", seconds=f"{broken:.1f}")
-    report.partial |= {file.video_id: error} if error else {}
-    frames = cues = None
-    if encoded.frames is not None:
-        end, last = store.catalogue.feature_end("frames"), store.catalogue.last_shard()
-        frames = store.frame_features.append(encoded.frames, end, last)
-        report.frames += frames.count
-        report.repeats += encoded.repeats
-    if encoded.sentences is not None:
-        cues = store.cue_features.append(encoded.sentences, store.catalogue.feature_end("cues"))
-    row = file.row(
-        "partial" if error else "ready", error=error, duration=encoded.duration, width=encoded.info.width,
-        height=encoded.info.height, codec=encoded.info.video_codec, frames=frames, cues=cues,
-    )  # fmt: skip
-    store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
-    with store.catalogue.transaction():
-        stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
-        store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
-        if encoded.facts:
-            note_facts(store.catalogue, stored.row, encoded.facts, report, read.fixes)
-        store.catalogue.put_checksum(stored.row, encoded.checksum)
+__all__ = ["Commits"]
 
 
-def commit_refusal(store: LibraryStore, refused: Refused, report: IngestReport) -> None:
-    """Store that a file is none that can be used."""
-    file = refused.file
-    store.require_in_place()
-    report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
-    catalogue = store.catalogue
-    known = catalogue.videos_named([file.video_id]).get(file.video_id)
-    has_this = known is not None and known.state != "refused" and known.hash == file.hash
-    # A file that was moved or unplugged since it was listed, or that was to be encoded again and cannot be
-    # read now, stays as it is known.
-    if has_this or is_gone(file.path):
-        return
-    with catalogue.transaction():
-        catalogue.put(file.row("refused", error=refused.reason), [])
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """Stores outcomes in a library, one after another, under its write lock, and reports them.
+
+    ``made`` says in words how frames are encoded; parts that were made otherwise are not continued.
+    ``changed`` are the ids of the videos that are in already.
+    """
+
+    store: LibraryStore
+    report: IngestReport
+    made: str
+    changed: Collection[str]
+
+    def forget_others(self, contents: Iterable[str]) -> None:
+        """Delete what is known of unfinished films that are neither known nor of some contents."""
+        catalogue = self.store.catalogue
+        unknown = catalogue.unfinished().keys() - {*contents, *(one.hash for one in catalogue.removed())}
+        if unknown := unknown - catalogue.rows_with(unknown).keys():
+            with catalogue.transaction():
+                catalogue.forget_unfinished(unknown)
+
+    def begun(self, file: FoundFile) -> Begun | None:
+        """What is known of the first parts of a film; None, and nothing any more, where it cannot be
+        continued, since another file or other options come now.
+        """
+        film = self.store.catalogue.unfinished_film(file.hash)
+        if film is None:
+            return None
+        same = (film.size, film.mtime_ns, film.made) == (file.size, file.mtime_ns, self._made())
+        if not (same and self.store.frame_features.intact(film.frames)):
+            catalogue = self.store.catalogue
+            with catalogue.transaction():
+                catalogue.forget_unfinished([file.hash])
+                for row in catalogue.rows_with([file.hash]).get(file.hash, ()):
+                    catalogue.encode_again(row)
+            return None
+        known = film.state
+        unclear = [(start, end) for start, end in known["unclear"]]
+        return Begun(film.moments, _read_marks(known["marks"]), unclear, known["broken_at"], known["film"])
+
+    def take(self, outcome: Outcome) -> None:
+        """Store one outcome."""
+        self.store.require_in_place()
+        if isinstance(outcome, EncodedPart):
+            self._part(outcome)
+        elif isinstance(outcome, Encoded):
+            self._whole(outcome)
+            known = outcome.file.video_id in self.changed
+            (self.report.updated if known else self.report.added).append(outcome.file.video_id)
+        else:
+            self._refusal(outcome)
+
+    def _made(self) -> str:
+        settings = self.store.settings
+        parts = part_length(settings.frame_rate)
+        return f"{self.made}, by {settings.encoder_revision}, parts of {parts}"
+
+    def _part(self, encoded: EncodedPart) -> None:
+        store, file, part = self.store, encoded.file, encoded.part
+        catalogue = store.catalogue
+        before = catalogue.unfinished_film(file.hash)
+        frames = store.frame_features.extend(
+            before.frames if before else None, encoded.frames, catalogue.feature_end("frames"),
+            catalogue.last_shard(),
+        )  # fmt: skip
+        state = {
+            "marks": _written_marks(encoded.marks), "unclear": encoded.unclear, "broken_at": part.broken_at,
+            "film": part.state,
+        }  # fmt: skip
+        film = UnfinishedFilm(
+            file.hash, file.size, file.mtime_ns, self._made(), part.moments, part.seconds,
+            encoded.info.duration, frames, encoded.repeats + (before.repeats if before else 0), state,
+        )  # fmt: skip
+        store.stills.put(file.hash, part.stills, None)
+        shown = self._shows(file, before)
+        cues = [cue for cue in encoded.subtitles.cues if cue.start < part.seconds] if shown else []
+        cues = [replace(cue, end=min(cue.end, part.seconds)) for cue in cues]
+        lines = self._lines(shown, cues)
+        with catalogue.transaction():
+            catalogue.put_unfinished(film, part.fingerprint)
+            catalogue.raise_feature_end("frames", frames)
+            if shown is not None:
+                row = replace(
+                    shown, error=how_far(film.seconds, film.promised), duration=film.seconds,
+                    width=encoded.info.width, height=encoded.info.height, codec=encoded.info.video_codec,
+                    frames=frames, cues=lines,
+                )  # fmt: skip
+                catalogue.put(row, cues, encoded.shots, repeats=film.repeats)
+        self.report.frames += len(encoded.frames)
+        self.report.repeats += encoded.repeats
+        how = "" if shown is not None else ", which take the place of what is in when all are"
+        self.report.partial[file.video_id] = (
+            f"{how_far(film.seconds, film.promised)}{how}; the next indexing goes on from there"
+        )
+
+    def _shows(self, file: FoundFile, before: UnfinishedFilm | None) -> VideoRow | None:
+        """The searchable video of a film of which parts are in; None where a whole one is in, which stays
+        until the new one is whole.
+        """
+        known = self.store.catalogue.videos_named([file.video_id]).get(file.video_id)
+        if known is not None and known.state != "refused":
+            own = before is not None and known.hash == file.hash and known.frames == before.frames
+            return replace(file.row("partial"), frames=known.frames, cues=known.cues) if own else None
+        return file.row("partial")
+
+    def _lines(self, shown: VideoRow | None, cues: list[Cue]) -> Extent | None:
+        """Where the sentence vectors of cues lie, which follow those of the video so far."""
+        store = self.store
+        if shown is None or not cues:
+            return None
+        before = shown.cues
+        known = store.catalogue.cues(store.catalogue.video(shown.video_id).row) if before else []
+        if [cue.text for cue in known] != [cue.text for cue in cues[: len(known)]]:
+            before, known = None, []
+        rows = store.encoders.sentence_rows(cues[len(known) :])
+        if rows is None:
+            return before
+        return store.cue_features.extend(before, rows, store.catalogue.feature_end("cues"))
+
+    def _whole(self, encoded: Encoded) -> None:
+        store, file = self.store, encoded.file
+        read = encoded.subtitles
+        self.report.note_subtitles(file.video_id, read.problems, read.notes)
+        self.report.partial.pop(file.video_id, None)
+        broken = encoded.broken_at
+        error = "" if broken is None else reason("damaged", seconds=f"{broken:.1f}")
+        self.report.partial |= {file.video_id: error} if error else {}
+        film = store.catalogue.unfinished_film(file.hash)
+        frames, fingerprint = film.frames if film else None, encoded.fingerprint
+        if encoded.frames is not None:
+            frames = store.frame_features.extend(
+                frames, encoded.frames, store.catalogue.feature_end("frames"), store.catalogue.last_shard()
+            )
+            self.report.frames += len(encoded.frames)
+            self.report.repeats += encoded.repeats
+        if film and fingerprint:
+            fingerprint = _joined(store.catalogue.unfinished_fingerprint(file.hash), fingerprint)
+        cues = None
+        if encoded.sentences is not None:
+            cues = store.cue_features.append(encoded.sentences, store.catalogue.feature_end("cues"))
+        row = file.row(
+            "partial" if error else "ready", error=error, duration=encoded.duration, width=encoded.info.width,
+            height=encoded.info.height, codec=encoded.info.video_codec, frames=frames, cues=cues,
+        )  # fmt: skip
+        store.stills.put(file.hash, encoded.stills, fingerprint)
+        repeats = encoded.repeats + (film.repeats if film else 0)
+        with store.catalogue.transaction():
+            store.catalogue.forget_unfinished([file.hash])
+            stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=repeats)
+            store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
+            if encoded.facts:
+                note_facts(store.catalogue, stored.row, encoded.facts, self.report, read.fixes)
+            store.catalogue.put_checksum(stored.row, encoded.checksum)
+
+    def _refusal(self, refused: Refused) -> None:
+        file, catalogue = refused.file, self.store.catalogue
+        self.report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
+        self.report.partial.pop(file.video_id, None)
+        known = catalogue.videos_named([file.video_id]).get(file.video_id)
+        film = catalogue.unfinished_film(file.hash)
+        part = known is not None and film is not None and known.frames == film.frames
+        has_this = known is not None and known.state != "refused" and known.hash == file.hash and not part
+        # What is known stays of a file that was moved or unplugged since it was listed, or that was to be
+        # encoded again and cannot be read now.
+        if is_gone(file.path):
+            return
+        with catalogue.transaction():
+            catalogue.forget_unfinished([file.hash])
+            if not has_this:
+                catalogue.put(file.row("refused", error=refused.reason), [])
+
+
+def _joined(one: Fingerprint, other: Fingerprint) -> Fingerprint:
+    times, frames = (
+        np.concatenate([getattr(one, name), getattr(other, name)]) for name in ("times", "frames")
+    )
+    return Fingerprint(times, frames)
+
+
+def _written_marks(marks: Marks) -> list[Any]:
+    """Marks as values of JSON: a slope has one number more than a transition."""
+    return [
+        (begin, [(m.kind, m.start, m.end) if isinstance(m, Transition) else
+                 (m.start, m.end, m.from_blank, m.to_blank) for m in own])
+        for begin, own in marks
+    ]  # fmt: skip
+
+
+def _read_marks(written: Iterable[tuple[float, list[Any]]]) -> Marks:
+    return [
+        (begin, [Transition(*m) if isinstance(m[0], str) else Slope(*m) for m in own])
+        for begin, own in written
+    ]

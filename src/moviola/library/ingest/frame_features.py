@@ -1,19 +1,23 @@
 """Encoding of videos: threads decode ahead while the encoder works.
 
-A thread decodes the frames of a video and finds its shots on the way; where the pictures leave a cut open,
-some seconds are decoded again by the next free thread. There is one decoding thread per core, and frames of
-all videos share the encoder in the order in which they come: no thread waits while there is work.
+A thread decodes the frames of a video, or of parts of a long one (:mod:`.film_parts`), and finds its shots on
+the way; where the pictures leave a cut open, some seconds are decoded again by the next free thread. There is
+one decoding thread per core, and frames of all videos share the encoder in the order in which they come.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+import sys
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +25,28 @@ from numpy.typing import NDArray
 from moviola.errors import MediaError, UnreadableMedia, printable
 from moviola.files.reasons import reason
 from moviola.library.disk.catalogue import ShotRow
-from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
+from moviola.library.disk.fingerprints import Fingerprint
 from moviola.library.disk.schema import encoding_of
 from moviola.library.ingest.decode_ahead import Branch, side_by_side
+from moviola.library.ingest.film_parts import (
+    BATCH,
+    Begun,
+    Film,
+    Looked,
+    Pictures,
+    ReadPart,
+    Rest,
+    Step,
+    part_length,
+)
 from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
     Facts,
     Notes,
-    ShotFinder,
-    SmallStills,
     embedded_subtitles,
     in_language,
     joined,
-    look_through,
     name_beside,
     probe,
     read_facts,
@@ -42,7 +54,6 @@ from moviola.media import (
     read_through,
     sample_frames,
     seconds_of_timecode,
-    shrunk,
     within_film,
     without_doubles,
 )
@@ -51,13 +62,15 @@ from moviola.types import Cue, FrameSize
 from moviola.words import base_language
 
 if TYPE_CHECKING:
-    from moviola.media import Fix, Marks, MediaInfo, Notice, Transition
+    from moviola.media import Fix, Marks, MediaInfo, Notice, Stretch, Transition
 
 __all__ = [
-    "Encoded", "Refused", "Subtitled", "encode_videos", "facts_of", "read_cues", "shot_rows", "with_chapters",
+    "Encoded", "EncodedPart", "Outcome", "Refused", "Subtitled", "encode_videos", "facts_of", "read_cues",
+    "shot_rows", "with_chapters",
 ]  # fmt: skip
 
-_BATCH = 32
+# Threads that decode one film at most: each reads all of it.
+_MOST_LANES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,9 @@ class Encoded:
     in order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues,
     what could not be read of these, and how they were read. ``checksum`` is of all that was read,
     ``facts`` what the file says of itself; None where it cannot be read any more.
+
+    Of a film that comes in parts, features, repeats, stills and fingerprint are those after the last
+    :class:`EncodedPart`.
     """
 
     file: FoundFile
@@ -98,6 +114,24 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
+class EncodedPart:
+    """A part of a long film, after all before it, as far as it is ready: features (n, d) float32 of this
+    part, and of the film so far its shots, the transitions that they are made of, and what is still to be
+    looked through. The subtitles are those of the whole film.
+    """
+
+    file: FoundFile
+    info: MediaInfo
+    part: ReadPart
+    frames: NDArray[np.float32]
+    repeats: int
+    shots: Sequence[ShotRow]
+    marks: Marks
+    unclear: Sequence[Stretch]
+    subtitles: Subtitled = Subtitled()
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """An unusable file, and the reason."""
 
@@ -105,26 +139,69 @@ class Refused:
     reason: str
 
 
-_Step: TypeAlias = "NDArray[np.uint8] | Marks | Encoded | Refused"
-"""Pictures; transitions found in those of some stretches; at last what is known besides, or a refusal."""
-_AnyStep = TypeVar("_AnyStep")
+Outcome = EncodedPart | Encoded | Refused
+_AnyStep: TypeAlias = "Step | Refused"
+_Made = TypeVar("_Made")
 
 
 @dataclass(slots=True)
 class _Underway:
-    """The parts of a video that are ready so far."""
+    """What is ready so far of a file whose film is being decoded."""
 
-    rows: list[NDArray[np.float32]] = field(default_factory=list)
-    repeats: int = 0
-    marks: Marks = field(default_factory=list)
-    end: Encoded | Refused | None = None
+    file: FoundFile
+    film: Film
+    info: MediaInfo | None
+    lanes_left: int
+    moments: int = 0
+    rows: defaultdict[int, list[NDArray[np.float32]]] = field(default_factory=lambda: defaultdict(list))
+    repeats: Counter[int] = field(default_factory=Counter)
+    looked: dict[tuple[Stretch, ...], Marks] = field(default_factory=dict)
+    ready: deque[Outcome] = field(default_factory=deque)
+    rest: Rest | None = None
+    refused: Refused | None = None
 
-    def done(self) -> Encoded | Refused:
-        assert self.end
-        if isinstance(self.end, Refused):
-            return self.end
-        shots = shot_rows(joined(self.marks), self.end.duration)
-        return replace(self.end, frames=np.concatenate(self.rows), shots=shots, repeats=self.repeats)
+    def take(self, step: Step | Refused) -> None:
+        if isinstance(step, Refused):
+            self.refused = self.refused or step
+        elif isinstance(step, Looked):
+            self.looked[step.stretches] = step.marks
+        elif isinstance(step, ReadPart):
+            self.ready.append(self._part(step))
+        elif isinstance(step, Rest):
+            self.rest = step
+
+    def end(self) -> None:
+        """All was decoded and looked through."""
+        self.ready.append(self.refused or self._whole())
+
+    def _features(self) -> tuple[NDArray[np.float32], int]:
+        """Of the first part that is not handed on yet."""
+        part = min(self.rows)
+        return np.concatenate(self.rows.pop(part)), self.repeats.pop(part, 0)
+
+    def _part(self, part: ReadPart) -> EncodedPart:
+        looked, unclear = [], {*part.unclear}
+        for stretches, marks in self.looked.items():
+            if unclear.issuperset(stretches):
+                looked += marks
+                unclear.difference_update(stretches)
+        marks = [*part.marks, *looked]
+        rows, repeats = self._features()
+        assert self.info
+        return EncodedPart(
+            self.file, self.info, part, rows, repeats, shot_rows(joined(marks), part.seconds), marks,
+            [stretch for stretch in part.unclear if stretch in unclear],
+        )  # fmt: skip
+
+    def _whole(self) -> Encoded:
+        rest, info = self.rest, self.info
+        assert rest and info
+        marks = [*rest.marks, *(mark for marks in self.looked.values() for mark in marks)]
+        rows, repeats = self._features() if self.rows else (None, 0)
+        return Encoded(
+            self.file, info, rest.duration, rest.broken_at, rows, shot_rows(joined(marks), rest.duration),
+            repeats, rest.stills, rest.fingerprint, checksum=rest.checksum,
+        )  # fmt: skip
 
 
 def encode_videos(
@@ -137,45 +214,92 @@ def encode_videos(
     every_frame: bool = False,
     stills_every: int | None = None,
     own: bool = True,
+    begun: Callable[[FoundFile], Begun | None] | None = None,
     shots: bool = True,
-) -> Iterator[Encoded | Refused]:
-    """Decode and encode files, several at once; results come in the order of the files.
+) -> Iterator[Outcome]:
+    """Decode and encode files, several at once, and the parts of one; results come in the order of the files.
 
     ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
     visual encoder, and files are only probed. ``own``: paths have no links on this machine, and one that has
-    come since is not followed. Without ``shots`` neither they nor a fingerprint are looked for. The rest is
-    as in :class:`.video_encoder.VideoEncoder`.
+    come since is not followed. ``begun`` says what is known of the earlier parts of a film; without it, films
+    do not come in parts. Without ``shots`` neither they nor a fingerprint are looked for. The rest is as in
+    :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
             yield from _refused_if_unreadable(file, _probed(file, own))
         return
-    underway: dict[int, _Underway] = {}
-    done: dict[int, Encoded | Refused] = {}
+    videos: list[_Underway] = []
+    lane_of: list[_Underway] = []
     following = 0  # the next file to return
-    decoded = (
-        _decode(file, size, rate, stills_every, own) if shots else _decode_alone(file, size, rate, own)
-        for file in files
-    )
-    each = (_refused_if_unreadable(file, steps) for file, steps in zip(files, decoded, strict=True))
-    with closing(side_by_side(each, compute_threads())) as steps:
-        for number, step in steps:
-            video = underway.setdefault(number, _Underway())
-            if step is None:
-                done[number] = underway.pop(number).done()
-            elif isinstance(step, Encoded | Refused):
-                if video.end is None or isinstance(step, Refused):
-                    video.end = step
-            elif isinstance(step, list):
-                video.marks += step
-            elif isinstance(step, np.ndarray):
-                rows, repeats = (encode(step), 0) if every_frame else encode_changes(step, encode)
-                video.rows.append(rows)
-                video.repeats += repeats
-                on_frames(files[number], sum(map(len, video.rows)) / rate)
-            while following in done:
-                yield done.pop(following)
-                following += 1
+
+    def lanes() -> Iterator[Iterator[_AnyStep | Branch[_AnyStep]]]:
+        for file in files:
+            video = _underway(file, rate, own, begun)
+            videos.append(video)
+            for lane in range(video.lanes_left):
+                lane_of.append(video)
+                looked = _decoded(video, lane, size, stills_every, own)
+                yield looked if shots else _decoded_alone(video, size, rate, own)
+
+    decoding: Generator[tuple[int, Any]] = side_by_side(lanes(), compute_threads())
+    with closing(decoding) as steps:
+        try:
+            for number, step in steps:
+                video = lane_of[number]
+                if step is None:
+                    video.lanes_left -= 1
+                    if not video.lanes_left:
+                        video.end()
+                elif isinstance(step, Pictures):
+                    images = step.images
+                    rows, repeats = (encode(images), 0) if every_frame else encode_changes(images, encode)
+                    video.rows[step.part].append(rows)
+                    video.repeats[step.part] += repeats
+                    video.moments += len(rows)
+                    on_frames(video.file, video.moments / rate)
+                else:
+                    video.take(step)
+                while following < len(videos):
+                    video = videos[following]
+                    yield from _taken(video.ready)
+                    if video.lanes_left:
+                        break
+                    following += 1
+        finally:  # threads may wait for each other
+            for video in videos:
+                video.film.close()
+
+
+def _taken(ready: deque[Outcome]) -> Iterator[Outcome]:
+    while ready:
+        yield ready.popleft()
+
+
+def _underway(
+    file: FoundFile, rate: float, own: bool, begun: Callable[[FoundFile], Begun | None] | None
+) -> _Underway:
+    """A film that is to be decoded, by all threads if it is long; a file that cannot be read is refused when
+    it is its turn.
+    """
+    with suppress(MediaError, OSError):
+        if own:
+            _require_no_link(file)
+        info = probe(file.path)
+        if begun is None:
+            return _Underway(file, Film(file.path, rate, sys.maxsize, 1), info, 1)
+        length, known = part_length(rate), begun(file)
+        moments = known.moments if known else 0
+        parts = math.ceil((info.duration * rate - moments) / length)
+        lanes = max(1, min(compute_threads(), _MOST_LANES, parts))
+        film = Film(file.path, rate, length, lanes, identity=partial(_identity, file.path), begun=known)
+        return _Underway(file, film, info, lanes, moments)
+    return _Underway(file, Film(file.path, rate, sys.maxsize, 1), None, 1)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _require_no_link(file: FoundFile) -> None:
@@ -191,47 +315,47 @@ def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
     yield Encoded(file, info, info.duration, None, None, checksum=read_through(file.path).checksum)
 
 
-def _decode(
-    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None, own: bool
-) -> Iterator[_Step | Branch[_Step]]:
-    if own:
-        _require_no_link(file)
-    info = probe(file.path)
-    maker, small = FingerprintMaker(), None if stills_every is None else SmallStills(stills_every)
-    finder = ShotFinder(rate, maker)
+def _decoded(
+    video: _Underway, lane: int, size: FrameSize, stills_every: int | None, own: bool
+) -> Iterator[_AnyStep | Branch[_AnyStep]]:
+    """One thread's parts of a film."""
+    file = video.file
 
-    def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
-        found = (look_through(file.path, part) for part in [stretches])  # decoded when it is iterated
-        return Branch(_refused_if_unreadable(file, found))
+    def steps() -> Iterator[_AnyStep | Branch[_AnyStep]]:
+        try:
+            if own:
+                _require_no_link(file)
+            if video.info is None:
+                video.info = probe(file.path)
+            for step in video.film.lane(lane, size, stills_every):
+                yield Branch(_refused_if_unreadable(file, step.steps)) if isinstance(step, Branch) else step
+        except BaseException:
+            video.film.close()
+            raise
 
-    with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
-        frames = iter(stream)
-        while batch := [frame.image for frame in islice(frames, _BATCH)]:
-            images = np.stack(batch)
-            yield images
-            if stretches := finder.add(shrunk(images)):
-                yield look(stretches)
-    yield look(finder.rest())
-    yield finder.marks
-    yield Encoded(
-        file, info, stream.duration, stream.broken_at, None,
-        stills=small.stills if small else (), fingerprint=maker.made(), checksum=stream.checksum,
-    )  # fmt: skip
+    return _refused_if_unreadable(file, steps())
 
 
-def _decode_alone(file: FoundFile, size: FrameSize, rate: float, own: bool) -> Iterator[_Step]:
-    """The pictures of a video, in the batches of :func:`_decode`."""
-    if own:
-        _require_no_link(file)
-    info = probe(file.path)
-    with sample_frames(file.path, rate=rate, size=size) as stream:
-        frames = iter(stream)
-        while batch := [frame.image for frame in islice(frames, _BATCH)]:
-            yield np.stack(batch)
-        yield Encoded(file, info, stream.duration, stream.broken_at, None, checksum=stream.checksum)
+def _decoded_alone(
+    video: _Underway, size: FrameSize, rate: float, own: bool
+) -> Iterator[_AnyStep | Branch[_AnyStep]]:
+    """The pictures of a video, in the batches of :func:`_decoded`."""
+    file = video.file
+
+    def steps() -> Iterator[_AnyStep]:
+        if own:
+            _require_no_link(file)
+        video.info = video.info or probe(file.path)
+        with sample_frames(file.path, rate=rate, size=size) as stream:
+            frames = iter(stream)
+            while batch := [frame.image for frame in islice(frames, BATCH)]:
+                yield Pictures(0, np.stack(batch))
+        yield Rest(stream.duration, (), None, [], stream.broken_at, stream.checksum)
+
+    return _refused_if_unreadable(file, steps())
 
 
-def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
+def _refused_if_unreadable(file: FoundFile, steps: Iterator[_Made]) -> Iterator[_Made | Refused]:
     """Steps; an error that the file causes becomes a refusal."""
     try:
         yield from steps

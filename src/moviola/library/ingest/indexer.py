@@ -28,7 +28,6 @@ from moviola.library.ingest.change_of_encoder import (
     settle,
 )
 from moviola.library.ingest.choosing import use_models, use_sentences
-from moviola.library.ingest.committing import commit, commit_refusal
 from moviola.library.ingest.following import (
     follow,
     forget_root,
@@ -96,8 +95,9 @@ class Indexer:
     ) -> IngestReport:
         """Index files and folders (recursively); unchanged videos are skipped.
 
-        Each video is committed when it is complete: after any interruption the next call continues. A damaged
-        or unfit file is reported and does not stop the others.
+        Each video is committed when it is complete, and a long one in parts of some five minutes, which can
+        be searched at once: after any interruption the next call continues. Workers take whole videos. A
+        damaged or unfit file is reported and does not stop the others.
 
         Args:
             prune: remove videos of these folders whose file is gone, or that are left out now (else they are
@@ -296,7 +296,8 @@ class Indexer:
         workers: Workers | None,
         progress: Progress,
     ) -> None:
-        from moviola.library.ingest.frame_features import Encoded
+        from moviola.library.ingest.committing import Commits
+        from moviola.library.ingest.frame_features import EncodedPart
         from moviola.library.ingest.video_encoder import VideoEncoder
 
         files = [*plan.new, *plan.changed]
@@ -304,22 +305,20 @@ class Indexer:
             return
         changed = {found.video_id for found in plan.changed}
         encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, **options)
+        commits = Commits(self._store, report, encoder.made, changed)
+        commits.forget_others(found.hash for found in files)
         done = 0
 
         def on_frames(found: FoundFile, seconds: float) -> None:
             progress(IngestProgress(done, len(files), found.video_id, seconds))
 
         with self._store.catalogue.job("index", len(files)) as advance:
-            for found, outcome in zip(files, encoder.many(files, on_frames, workers), strict=True):
-                if isinstance(outcome, Encoded):
-                    commit(self._store, outcome, report)
-                    known = found.video_id in changed
-                    (report.updated if known else report.added).append(found.video_id)
-                else:
-                    commit_refusal(self._store, outcome, report)
-                done += 1
-                advance()
-                progress(IngestProgress(done, len(files), found.video_id, 0.0))
+            for outcome in encoder.many(files, on_frames, workers, commits.begun):
+                commits.take(outcome)
+                if not isinstance(outcome, EncodedPart):
+                    done += 1
+                    advance()
+                    progress(IngestProgress(done, len(files), outcome.file.video_id, 0.0))
 
     @naming_plugins()
     def use(

@@ -14,7 +14,7 @@ from moviola.library.disk.other_frames import FRAMES
 from moviola.library.disk.places import present_path
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.frame_features import Encoded, Refused, encode_videos
+from moviola.library.ingest.frame_features import Encoded, EncodedPart, Refused, encode_videos
 from moviola.library.ingest.learning_again import learn_again
 from moviola.library.ingest.plan import FoundFile, IngestProgress
 
@@ -38,8 +38,9 @@ def encode_pictures(
     for outcome in encode_videos(
         files, visual.frame_size, encoders.rows, settings.frame_rate, on_frames, shots=False
     ):
-        yield outcome
-        done += 1
+        if not isinstance(outcome, EncodedPart):  # films come whole here
+            yield outcome
+            done += 1
 
 
 def file_of(store: LibraryStore, video: VideoRow) -> FoundFile | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +11,13 @@ from importlib.metadata import version
 
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
+from moviola.library.ingest.film_parts import Begun
 from moviola.library.ingest.frame_features import (
     Encoded,
+    EncodedPart,
+    Outcome,
     Refused,
+    Subtitled,
     encode_videos,
     facts_of,
     read_cues,
@@ -20,6 +25,7 @@ from moviola.library.ingest.frame_features import (
 )
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
+from moviola.media import Facts
 
 __all__ = ["VideoEncoder"]
 
@@ -36,20 +42,27 @@ class VideoEncoder:
     every_frame: bool = False
     stills_every: int | None = None
 
+    @property
+    def made(self) -> str:
+        """How frames and stills are made, besides by the library's settings, in words that are compared."""
+        return f"edition 1, every frame {self.every_frame}, stills every {self.stills_every}"
+
     def many(
         self,
         files: Sequence[FoundFile],
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
-    ) -> Iterator[Encoded | Refused]:
+        begun: Callable[[FoundFile], Begun | None] | None = None,
+    ) -> Iterator[Outcome]:
         """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
-        called with a file and the number of its seconds that are encoded.
+        called with a file and the number of its seconds that are encoded. Long films come in parts where
+        ``begun`` says what is known of them, and there are no workers.
 
         Raises:
             WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
         if workers is None:
-            yield from self._here(files, on_frames)
+            yield from self._here(files, on_frames, begun=begun)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
         outcomes = workers.map(self.one, files, gpu=self.encoders.device != "cpu")
@@ -59,22 +72,35 @@ class VideoEncoder:
             yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def _here(
-        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], *, own: bool = True
-    ) -> Iterator[Encoded | Refused]:
+        self,
+        files: Sequence[FoundFile],
+        on_frames: Callable[[FoundFile, float], None],
+        *,
+        own: bool = True,
+        begun: Callable[[FoundFile], Begun | None] | None = None,
+    ) -> Iterator[Outcome]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
+        early: tuple[FoundFile, Subtitled] | None = None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
-            stills_every=self.stills_every, own=own,
+            stills_every=self.stills_every, own=own, begun=begun,
         ):  # fmt: skip
-            if isinstance(outcome, Refused):
+            if isinstance(outcome, EncodedPart):
+                if early is None or early[0] != outcome.file:
+                    early = outcome.file, self._subtitles(outcome.file, math.inf)[0]
+                yield replace(outcome, subtitles=early[1])
+            elif isinstance(outcome, Refused):
                 yield outcome
             else:
-                facts = facts_of(outcome.file.path)
-                subtitles = read_cues(outcome.file, outcome.duration, facts)
-                if facts:
-                    subtitles = with_chapters(subtitles, facts, outcome.duration)
+                subtitles, facts = self._subtitles(outcome.file, outcome.duration)
                 sentences = self.encoders.sentence_rows(subtitles.cues)
                 yield replace(outcome, subtitles=subtitles, facts=facts, sentences=sentences)
+
+    def _subtitles(self, file: FoundFile, duration: float) -> tuple[Subtitled, Facts | None]:
+        """Subtitles and chapters of a film, and what its file says of it."""
+        facts = facts_of(file.path)
+        subtitles = read_cues(file, duration, facts)
+        return with_chapters(subtitles, facts, duration) if facts else subtitles, facts
 
     def one(self, file: FoundFile) -> Encoded | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""
@@ -83,6 +109,7 @@ class VideoEncoder:
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
         (outcome,) = self._here([file], lambda *_: None, own=False)
+        assert not isinstance(outcome, EncodedPart)
         return outcome
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:

@@ -1,0 +1,232 @@
+"""A long film comes in parts: each can be searched at once, and together they are what one pass makes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.library import compact, verify
+from moviola.library.ingest import film_parts, frame_features
+from moviola.library.ingest.plan import IngestProgress, Paused
+from moviola.media import write_video
+from moviola.search import Library
+
+SECONDS, RATE = 147, 6
+LINES = "1\n00:00:20,000 --> 00:00:24,000\nA lighthouse in the fog.\n\n" + "".join(
+    f"{number + 2}\n00:0{at // 60}:{at % 60:02d},000 --> 00:0{at // 60}:{at % 60:02d},900\n{text}.\n\n"
+    for number, (at, text) in enumerate([(31, "Over the edge"), (70, "Umbrellas"), (140, "The harbour")])
+)
+
+
+def scenes() -> Iterator[NDArray[np.uint8]]:
+    """Shots of one to twelve seconds, some of which move without end, so that stretches cross parts."""
+    generator = np.random.default_rng(3)
+    made = 0
+    while made < SECONDS * RATE:
+        blocks = generator.integers(0, 255, (6, 8, 3), np.uint8)
+        wall = np.kron(blocks, np.ones((8, 8, 1), np.uint8))
+        moves = int(generator.integers(0, 4))
+        for number in range(min(int(generator.integers(6, 72)), SECONDS * RATE - made)):
+            yield np.roll(wall, moves * number, axis=1)
+            made += 1
+
+
+@pytest.fixture(scope="module")
+def long_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long")
+    write_video(folder / "long.mp4", scenes(), rate=RATE)
+    (folder / "long.srt").write_text(LINES)
+    return folder
+
+
+def indexed(folder: Path, films: Path, part: float, threads: int, **options: Any) -> dict[str, Any]:
+    """All that indexing makes of the film, in parts of some seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(film_parts, "PART_SECONDS", part)
+        patch.setattr(frame_features, "compute_threads", lambda: threads)
+        with Library(folder, encoder="demo", sentence_encoder="none") as library:
+            library.index(films, **options)
+            return made(library)
+
+
+def made(library: Library) -> dict[str, Any]:
+    (video,) = library.catalogue.videos()
+    print_ = library.store.stills.fingerprint(video.hash)
+    assert video.frames and print_
+    stills = sqlite3.connect(library.store.folder / "stills.sqlite")
+    return {
+        "state": (video.state, video.error, video.duration, video.frames.count),
+        "frames": library.store.frame_features.checked(video.frames).tobytes(),
+        "cues": library.catalogue.cues(video.row),
+        "shots": library.catalogue.shots(video.row),
+        "prints": (print_.times.tolist(), print_.frames.tobytes()),
+        "stills": stills.execute("SELECT time, picture FROM stills ORDER BY time").fetchall(),
+        "repeats": library.catalogue.repeats(video.row),
+        "checksum": library.catalogue.checksums()[video.row],
+        "left": library.catalogue.unfinished(),
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(long_film: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one pass makes."""
+    return indexed(tmp_path_factory.mktemp("whole") / "library", long_film, 1e6, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_parts_make_the_same(long_film: Path, tmp_path: Path, whole: dict[str, Any], threads: int) -> None:
+    """Catches a picture, a shot, a still or a repeat that is lost, doubled or moved between two parts."""
+    assert len(whole["shots"]) > 15 and whole["left"] == {}
+    assert indexed(tmp_path / "library", long_film, 32, threads) == whole
+
+
+class _Stop:
+    """Ends indexing once a number of parts are in."""
+
+    def __init__(self, library: Library, parts: int) -> None:
+        self.library, self.parts = library, parts
+
+    def __call__(self, _: IngestProgress) -> None:
+        if any(
+            video.frames and video.frames.count >= 32 * self.parts
+            for video in self.library.catalogue.videos()
+        ):
+            raise Paused
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+def test_parts_are_searchable_and_go_on(
+    long_film: Path, tmp_path: Path, whole: dict[str, Any], before: int, after: int
+) -> None:
+    """What is in is found and says how far it is, whatever happens to the library meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(frame_features, "compute_threads", lambda: before)
+        with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
+            report = library.index(long_film, progress=_Stop(library, 2))
+            (video,) = library.catalogue.videos()
+            assert (video.state, video.duration) == ("partial", 64.0)
+            assert video.error == "1 of 2 min in" and report.partial["long"].startswith("1 of 2 min in")
+            assert [cue.start for cue in library.catalogue.cues(video.row)] == [20.0, 31.0]
+            assert library.search("lighthouse", by="subtitles")
+            moments = library.search("red wall")
+            assert moments and all(moment.end <= 64 for moment in moments)
+            assert {*library.catalogue.shots(video.row)} <= {*whole["shots"]}
+            assert verify(library.store) == []
+            compact(library.store)
+            assert library.search("red wall") == moments
+    encoded: list[float] = []
+    again = indexed(
+        tmp_path / "library", long_film, 32, after, progress=lambda step: encoded.append(step.seconds)
+    )
+    assert again == whole
+    assert min(filter(None, encoded)) > 64, "a part that was in was encoded again"
+
+
+def test_another_file_begins_anew(
+    long_film: Path, tmp_path: Path, whole: dict[str, Any], film: Callable[..., Path]
+) -> None:
+    """Catches parts of two files, or of two ways to encode, that are put together."""
+    films = tmp_path / "films"
+    films.mkdir()
+    (films / "long.mp4").write_bytes((long_film / "long.mp4").read_bytes())
+    (films / "long.srt").write_text(LINES)
+    library = tmp_path / "library"
+
+    def replaced(opened: Library) -> Callable[[IngestProgress], None]:
+        def on_progress(_: IngestProgress) -> None:
+            if opened.catalogue.unfinished():
+                os.utime(films / "long.mp4", ns=(1, 1))
+
+        return on_progress
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(frame_features, "compute_threads", lambda: 1)
+        with Library(library, encoder="demo", sentence_encoder="none") as opened:
+            report = opened.index(films, progress=replaced(opened))
+            assert "has changed while it was read" in report.refused["long"]
+            assert opened.catalogue.unfinished() == {} and opened.store.videos() == []
+            opened.index(films, progress=_Stop(opened, 1), every_frame=True)
+            assert opened.catalogue.unfinished() == {
+                next(iter(opened.catalogue.unfinished())): "1 of 2 min in"
+            }
+    again = indexed(library, films, 32, 2)
+    assert again == whole
+
+
+CHILD = """
+import os, signal, sys
+from moviola.features import FeatureShards
+from moviola.library.disk.catalogue import Catalogue
+from moviola.library.disk.still_store import StillStore
+from moviola.library.ingest import film_parts, frame_features
+from moviola.search import Library
+
+folder, films, kill_at, after, threads = sys.argv[1:]
+film_parts.PART_SECONDS = 32
+frame_features.compute_threads = lambda: int(threads)
+steps = 0
+
+def killed_after(owner, name):
+    real = getattr(owner, name)
+    def does(*arguments, **options):
+        global steps
+        result = real(*arguments, **options)
+        if name == kill_at:
+            steps += 1
+            if steps == int(after):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    setattr(owner, name, does)
+
+killed_after(FeatureShards, "extend")
+killed_after(StillStore, "put")
+killed_after(Catalogue, "put_unfinished")
+killed_after(Catalogue, "put")
+killed_after(film_parts, "shrunk")
+with Library(folder, encoder="demo", sentence_encoder="none") as library:
+    library.index(films)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kill_at", ["extend", "put", "put_unfinished", "shrunk"])
+def test_killed_in_the_middle_of_a_film(
+    long_film: Path, tmp_path: Path, whole: dict[str, Any], kill_at: str, threads: int
+) -> None:
+    """Killed again and again, what was in stays in, and in the end all is as if nothing had happened."""
+    library = tmp_path / "library"
+    seconds = 0.0
+    for after in (1, 2, 2, 1):
+        command = [
+            sys.executable,
+            "-c",
+            CHILD,
+            str(library),
+            str(long_film),
+            kill_at,
+            str(after),
+            str(threads),
+        ]
+        ended = subprocess.run(command, capture_output=True, check=False)
+        assert ended.returncode in (0, -signal.SIGKILL), ended.stderr.decode()
+        with Library(library, read_only=True) as opened:
+            damaged = [one for one in verify(opened.store) if not one.message.startswith("index ")]
+            assert damaged == []
+            now = sum(video.duration for video in opened.store.videos())
+        assert now >= seconds, "a part that was in was lost"
+        seconds = now
+    assert seconds > 0 or kill_at == "shrunk"
+    assert indexed(library, long_film, 32, threads) == whole
