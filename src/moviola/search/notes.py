@@ -15,13 +15,14 @@ __all__ = ["Note", "NoteKind"]
 
 NoteKind = Literal[
     "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place",
-    "looked", "not looked", "words alone",
+    "looked", "not looked", "words alone", "in part",
 ]  # fmt: skip
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
 was read in a language other than English, which encoders may not know; a date, or a name that may be a
 place, is searched for as words, where a filter would choose videos by it; a model looked at moments; it did
-not judge some; it judged by the words of the query, and not by its pictures and marks.
+not judge some; it judged by the words of the query, and not by its pictures and marks; only the
+first parts of a video are in the library yet.
 """
 
 
@@ -31,11 +32,13 @@ class Note:
 
     Attributes:
         about: the words that it is about: what is wanted, a word, a name, a date, an encoder, the tag of a
-            language, empty for one that is not known, a model, or why it did not judge.
+            language, empty for one that is not known, a model, or why it did not judge, the id of
+            a video.
         others: what is excluded, words of the library that are spelt like an unknown one, encoders that do
             not know the language, or the date as a filter has it; of a look the numbers of yes, partly, no
             and all, the probability that a verdict is right, and whether that was measured, ``"measured"``
-            or ``"assumed"``; of no judgement the numbers of these and of all.
+            or ``"assumed"``; of no judgement the numbers of these and of all; minutes of
+            a video that are in, and of all of it where that is known.
         remedy: a command that helps; empty without one.
     """
 
@@ -45,20 +48,17 @@ class Note:
     remedy: str = ""
 
     def __str__(self) -> str:
-        if self.kind in ("language", "without"):
+        if self.kind in ("language", "without", "only without"):
             return self._how_read()
-        if self.kind == "only without":
-            return (
-                f"“{self.about}” says only what is not wanted, so pictures are not searched for it; say what "
-                "is wanted and exclude the rest, or put it in quotation marks"
-            )
         if self.kind == "unknown word":
             alike = f"; {' or '.join(self.others)}?" if self.others else ""
             return f"no “{self.about}” here{alike}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
-        if self.kind in ("date", "place", "looked", "not looked", "words alone"):
-            return self._by_filter() if self.kind in ("date", "place") else self._by_model()
+        if self.kind in ("date", "place", "in part"):
+            return self._of_videos()
+        if self.kind in ("looked", "not looked", "words alone"):
+            return self._by_model()
         return (
             f"scores of {self.about} were not measured, so how likely a moment is right is a cautious guess"
         )
@@ -76,13 +76,20 @@ class Note:
             f"{no} no; a verdict is {measured}taken to be right with a probability of {right}"
         )
 
-    def _by_filter(self) -> str:
+    def _of_videos(self) -> str:
+        if self.kind == "in part":
+            return f"{self.about}: {' of '.join(self.others)} min in; the rest is not searched yet"
         if self.kind == "place":
             return f"if “{self.about}” is a place: what was filmed there is found by --near LAT,LON"
         (date,) = self.others
         return f"“{self.about}” is searched for as words; what was filmed then is found by --taken {date}"
 
     def _how_read(self) -> str:
+        if self.kind == "only without":
+            return (
+                f"“{self.about}” says only what is not wanted, so pictures are not searched for it; say what "
+                "is wanted and exclude the rest, or put it in quotation marks"
+            )
         if self.kind == "without":
             excluded = " and without ".join(f"“{one}”" for one in self.others)
             return (

@@ -28,7 +28,7 @@ from moviola.words.english import is_english
 
 __all__ = ["notes_of"]
 
-# Words that are named as unknown, and words that are offered for each.
+# Words that are named as unknown, words that are offered for each, and videos that are in in part.
 _MOST = 3
 
 
@@ -52,7 +52,15 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
         unknown = {word: near for word, near in unknown.items() if near}
     notes = [Note("unknown word", word, near) for word, near in unknown.items()] + language
     notes += _of_filters(gatherer, texts)
-    return notes + [Note("unmeasured", name) for name in _unmeasured(gatherer)]
+    notes += [Note("unmeasured", name) for name in _unmeasured(gatherer)]
+    return notes + _in_part(gatherer, rows)
+
+
+def _in_part(gatherer: EvidenceGatherer, rows: Rows) -> list[Note]:
+    """The searched videos of which the rest is still to come."""
+    known = gatherer.view.unfinished
+    searched = [row for row in known if rows is None or row in rows]
+    return [Note("in part", gatherer.view.videos[row].video_id, known[row]) for row in searched[:_MOST]]
 
 
 def _of_filters(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]:

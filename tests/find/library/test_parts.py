@@ -120,6 +120,9 @@ def test_parts_are_searchable_and_go_on(
             assert [cue.start for cue in library.catalogue.cues(video.row)] == [20.0, 31.0]
             assert library.search("lighthouse", by="subtitles")
             moments = library.search("red wall")
+            assert [str(note) for note in moments.notes if note.kind == "in part"] == [
+                "long: 1 of 2 min in; the rest is not searched yet"
+            ]
             assert moments and all(moment.end <= 64 for moment in moments)
             assert {*library.catalogue.shots(video.row)} <= {*whole["shots"]}
             assert verify(library.store) == []
@@ -158,9 +161,7 @@ def test_another_file_begins_anew(
             assert "has changed while it was read" in report.refused["long"]
             assert opened.catalogue.unfinished() == {} and opened.store.videos() == []
             opened.index(films, progress=_Stop(opened, 1), every_frame=True)
-            assert opened.catalogue.unfinished() == {
-                next(iter(opened.catalogue.unfinished())): "1 of 2 min in"
-            }
+            assert [*opened.catalogue.unfinished().values()] == [(32.0, 147.0)]
     again = indexed(library, films, 32, 2)
     assert again == whole
 

@@ -16,6 +16,7 @@ from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.unfinished import how_far, minutes_in
 from moviola.library.disk.video_table import VideoTable
 
 __all__ = ["View", "Viewer"]
@@ -57,6 +58,18 @@ class View:
     def columns(self) -> Columns:
         """What filters choose by."""
         return self.store.columns_of(self.videos, self.generation)
+
+    @cached_property
+    def unfinished(self) -> dict[int, tuple[str, ...]]:
+        """Of the videos of which only some parts are in, by row number: minutes that are in, and all."""
+        known = self.store.catalogue.unfinished()
+        rows = self.store.catalogue.rows_with(known)
+        return {
+            row: minutes_in(*known[content])
+            for content, own in rows.items()
+            for row in own
+            if row in self.videos and self.videos[row].error == how_far(*known[content])
+        }
 
     @cached_property
     def names(self) -> NameTable:

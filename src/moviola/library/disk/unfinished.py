@@ -20,9 +20,10 @@ from moviola.features import Extent
 from moviola.library.disk.database import Database
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
 
-__all__ = ["Unfinished", "UnfinishedFilm", "how_far"]
+__all__ = ["Unfinished", "UnfinishedFilm", "how_far", "minutes_in"]
 
 _MINUTE = 60.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +50,24 @@ class UnfinishedFilm:
     state: Mapping[str, Any]
 
 
+def minutes_in(seconds: float, promised: float) -> tuple[str, ...]:
+    """Whole minutes of a film that are in, and of all of it; these are left out where its header is wrong."""
+    known = [seconds] if promised <= seconds else [seconds, promised]
+    return tuple(f"{one // _MINUTE:.0f}" for one in known)
+
+
 def how_far(seconds: float, promised: float) -> str:
     """How much of a film is in, in words: "12 of 58 min in"."""
-    if promised <= seconds:
-        return f"{seconds / _MINUTE:.0f} min in"
-    return f"{seconds / _MINUTE:.0f} of {promised / _MINUTE:.0f} min in"
+    return f"{' of '.join(minutes_in(seconds, promised))} min in"
 
 
 class Unfinished(Database):
     """The tables ``unfinished`` and ``unfinished_fingerprints`` of a catalogue."""
 
-    def unfinished(self) -> dict[str, str]:
-        """How much is in of the unfinished films, in words, by content."""
+    def unfinished(self) -> dict[str, tuple[float, float]]:
+        """Seconds of the unfinished films that are in, and of all by their headers, by content."""
         rows = self._rows_of("unfinished", "SELECT content, seconds, promised FROM unfinished")
-        return {content: how_far(seconds, promised) for content, seconds, promised in rows}
+        return {content: (seconds, promised) for content, seconds, promised in rows}
 
     def unfinished_film(self, content: str) -> UnfinishedFilm | None:
         """An unfinished film; None where there is none of this content, or it cannot be continued."""

@@ -236,8 +236,16 @@ function noteText({ kind, about, others, remedy }) {
     case "place": return t("If “{about}” is a place: the filter “Place” finds what was filmed there.", { about });
     case "looked": case "not looked": case "words alone": return lookNote(kind, about, others);
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
+    case "in part": return partNote(about, others);
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
+}
+
+/** How much of a film is in: minutes, and of how many, where that is known.
+ * @param {string} about @param {string[]} minutes @returns {string} */
+function partNote(about, [n = "", all = ""]) {
+  if (!all) return t("{about}: {n} minutes are in; the rest is not searched yet.", { about, n });
+  return t("{about}: {n} of {all} minutes are in; the rest is not searched yet.", { about, n, all });
 }
 
 /** In which language a query was read, and what does not know it.
