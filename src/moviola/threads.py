@@ -86,6 +86,15 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+def _take_control() -> None:
+    """Let this thread set the number for the process: threadpoolctl leaves that to the first one that ever
+    did, and what any other sets is ignored without a word.
+    """
+    from threadpoolctl import OpenBLASController
+
+    OpenBLASController.clear_controlling_thread(force=True)
+
+
 @cache
 def blas_kernels() -> frozenset[str]:
     """Names of the kernels of NumPy's products on this CPU, such as ``"Haswell"``; empty where the BLAS
@@ -100,18 +109,22 @@ _inside: list[Any] = []  # an entry per block that is inside; the first is the l
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """While inside, NumPy's matrix products use one thread; usable as a decorator, too.
+    """While inside, NumPy's matrix products use one thread; usable as a decorator, too. A question to a
+    library is inside, and a server as long as it serves.
 
     The number belongs to the whole process, so it is restored at the last exit, in whatever thread.
     """
     with _lock:
+        _take_control()
         _inside.append(None if _inside else _blas().limit(limits=ONE))
     try:
         yield
     finally:
         with _lock:
             if (limit := _inside.pop()) is not None:
+                _take_control()
                 limit.restore_original_limits()
+            _take_control()
 
 
 @contextmanager

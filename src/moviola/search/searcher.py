@@ -125,6 +125,7 @@ class Searcher:
             self._retrievals.clear()
             self._chosen = None
 
+    @one_blas_thread()
     def curve(self, query: SearchQuery, video_id: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and scores of the clips of a video; see :meth:`moviola.search.Library.curve`."""
         view = self._viewer.view()
@@ -135,6 +136,7 @@ class Searcher:
         gatherer.require_searched(checked)
         return score_curve(gatherer.prepare([checked]), checked, video)
 
+    @one_blas_thread()
     def teach(self, title: str, query: Marked) -> Concept:
         """The concept in a query's marks; see :meth:`moviola.search.Concepts.teach`."""
         gatherer = self._gatherer(self._viewer.view(), SearchOptions())

@@ -46,6 +46,7 @@ from moviola.server.security import (
     Right,
 )
 from moviola.server.service import Service
+from moviola.threads import one_blas_thread
 
 __all__ = ["create_app"]
 
@@ -166,9 +167,10 @@ def _guard(app: FastAPI, options: Options, guarded: Guarded, metrics: Metrics) -
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    service.start()
-    yield
-    await service.close()
+    with one_blas_thread():  # whatever it computes is small, and other requests wait for it
+        service.start()
+        yield
+        await service.close()
 
 
 class _Files(StaticFiles):

@@ -23,7 +23,9 @@ import uvicorn
 from fastapi.testclient import TestClient
 from PIL import Image
 from starlette.types import Receive, Scope, Send
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from moviola import threads
 from moviola.errors import InvalidValue, LibraryError
 from moviola.library import Catalogue
 from moviola.search import Library
@@ -407,3 +409,24 @@ def test_an_export_that_was_swept_away_is_begun_again(
         assert refused.status_code == 422 and "temporary folder" in refused.json()["error"]["message"]
         own.mkdir()
         assert client.post("/api/exports", json=wanted).status_code == 201
+
+
+def test_what_a_server_computes_takes_one_blas_thread(
+    serving: Serving, original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches requests of 700 ms: small products that wait for threads that other work keeps from running."""
+
+    def blas() -> set[int]:
+        return {
+            library["num_threads"]
+            for library in threadpool_info()
+            if library["user_api"] == "blas" and library["threading_layer"] != "openmp"
+        }
+
+    # Another test's server may still serve.
+    monkeypatch.setattr(threads, "_inside", [])
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas()
+        with serving(original):
+            assert blas() == {1}
+        assert blas() == before
