@@ -322,7 +322,7 @@ def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
         shots[0] == ShotRow(0, "start")
         and starts[-1] < duration
         and starts == sorted(set(starts))
-        and {shot.opening for shot in shots[1:]} <= {"cut", "dissolve", "fade"}
+        and {shot.opening for shot in shots[1:]} <= {"cut", "dissolve", "fade", "wipe"}
     )
 
 

@@ -1,4 +1,4 @@
-"""Transitions between shots, from the pictures of a stretch: cuts, dissolves, fades.
+"""Transitions between shots, from the pictures of a stretch: cuts, dissolves, fades; wipes (:mod:`.sweeps`).
 
 Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, and the seconds (n,) at which they
 come on screen. Distances are means over a picture's values, 0–255. The numbers below were set on films cut
@@ -21,12 +21,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.media.sweeps import sweeps
+
 __all__ = [
     "LONGEST_DISSOLVE", "Slope", "Transition", "TransitionKind", "joined_fades", "transitions",
     "transitions_of_some",
 ]  # fmt: skip
 
-TransitionKind = Literal["cut", "dissolve", "fade"]
+TransitionKind = Literal["cut", "dissolve", "fade", "wipe"]
 
 LONGEST_DISSOLVE = 2.2
 """Seconds of the longest dissolve, or of each half of a fade, that is found."""
@@ -58,7 +60,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A cut, a dissolve, or a fade to black or white and back.
+    """A cut, a dissolve, a fade to black or white and back, or a wipe: one picture sweeps another away.
 
     Attributes:
         kind: which of them.
@@ -91,7 +93,7 @@ def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
     of time; they come on screen at ``times``, (n,) float64 rising seconds.
     """
     cut = cuts(times, pictures)
-    return _marks(times, pictures, cut, _lines(times, pictures, cut))
+    return _marks(times, pictures, cut, *_gradual(times, pictures, cut))
 
 
 def transitions_of_some(
@@ -108,21 +110,29 @@ def transitions_of_some(
         missing: (n - 1,) number of pictures missing between each and the next.
     """
     cut = cuts(times, pictures)
-    lines = _lines(times, pictures, cut)
+    lines, swept = _gradual(times, pictures, cut)
     if missing.any():
-        hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
-        if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
+        straight, sweeping = _gradual(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
+        known = [*lines, *swept]
+        if _may_hide_cuts(times, pictures, missing) or not all(
+            _meets_any(hint, known) for hint in (*straight, *sweeping)
+        ):
             return None
-    return _marks(times, pictures, cut, lines)
+    return _marks(times, pictures, cut, lines, swept)
 
 
 def _marks(
-    times: Floats, pictures: Pictures, places: Sequence[int], lines: Sequence[tuple[int, int]]
+    times: Floats,
+    pictures: Pictures,
+    places: Sequence[int],
+    lines: Sequence[tuple[int, int]],
+    swept: Sequence[tuple[int, int]],
 ) -> list[Transition | Slope]:
     seconds = times.tolist()
     marks: list[Transition | Slope] = [
         *(Transition("cut", seconds[place], seconds[place]) for place in places),
         *(Slope(seconds[p], seconds[q], _blank(pictures[p]), _blank(pictures[q])) for p, q in lines),
+        *(Transition("wipe", seconds[first], seconds[last]) for first, last in swept),
     ]
     return sorted(marks, key=lambda mark: mark.start)
 
@@ -249,15 +259,16 @@ def _without_flashes(
     return left
 
 
-def _lines(
+def _gradual(
     times: Floats,
     pictures: Pictures,
     cut_places: Sequence[int],
     *,
     shortest: int = _SHORTEST_DISSOLVE,
     doubt: float = 1.0,
-) -> list[tuple[int, int]]:
-    """Stretches in which pictures go in a straight line from one to another, with no cut inside.
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Stretches in which pictures go in a straight line from one to another, and those in which one sweeps
+    another away, with no cut inside.
 
     First and last picture of each, at least ``shortest`` steps apart, in order; of overlapping stretches the
     one that goes farthest and straightest.
@@ -266,12 +277,12 @@ def _lines(
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0
     most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)
     if most < shortest:
-        return []
+        return [], []
     flat = _flat(pictures)
     products = (flat @ flat.T).astype(np.float64)
     own = np.diag(products)
     squared = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]  # mean squares (n, n)
-    cuts_before = np.cumsum(np.isin(np.arange(count), cut_places))
+    cuts_before = np.cumsum(np.isin(np.arange(count), cut_places), dtype=np.int64)
     lengths = np.unique(np.geomspace(shortest, most, 16).round().astype(np.int64))
     candidates: list[tuple[float, int, int]] = []
     for length in lengths.tolist():
@@ -285,7 +296,13 @@ def _lines(
     for _, first, last in sorted(candidates):
         if not _meets_any((first, last), chosen) and _another_scene(pictures[first], pictures[last]):
             chosen.append((first, last))
-    return sorted(chosen)
+    swept: list[tuple[int, int]] = []
+    for first, last in sweeps(times, pictures, squared, lengths.tolist(), cuts_before, doubt=doubt):
+        if not _meets_any((first, last), [*chosen, *swept]) and _another_scene(
+            pictures[first], pictures[last]
+        ):
+            swept.append((first, last))
+    return sorted(chosen), sorted(swept)
 
 
 def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:

@@ -399,7 +399,7 @@ class Shot(ResponseModel):
 
     start: float = Field(examples=[0.0])
     end: float = Field(examples=[4.2])
-    kind: str = Field(description="start, cut, dissolve or fade.", examples=["cut"])
+    kind: str = Field(description="start, cut, dissolve, fade or wipe.", examples=["cut"])
 
 
 class ShotList(ResponseModel):

@@ -125,6 +125,48 @@ def test_fades_are_one_transition(shots_of: Find, blank: int, hold: int) -> None
     assert 75 - 3 <= found.time * 25 <= 76 + hold + 3
 
 
+def swept(kind: str, old: Image, new: Image, share: float) -> Image:
+    """A picture over which another one has come from the left by a share, where both stay or move."""
+    width = old.shape[1]
+    edge = round(width * share)
+    behind = new[:, width - edge :] if kind in ("push", "cover") else new[:, :edge]
+    before = old[:, : width - edge] if kind in ("push", "uncover") else old[:, edge:]
+    return np.concatenate([behind, before], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["wipe", "push", "cover", "uncover"])
+@pytest.mark.parametrize(("turn", "length"), [(0, 8), (1, 20), (2, 45), (3, 30)])
+def test_what_sweeps_over_the_screen(shots_of: Find, kind: str, turn: int, length: int) -> None:
+    """Catches a direction or a kind of sweep that is missed, or found as something else or twice."""
+    first, second = (scene(seed, 60 + length, contrast=90) for seed in (1, 2))
+    shares = np.arange(1, length + 1) / (length + 1)
+    pairs = zip(first[60:], second, shares, strict=False)
+    sweep = [
+        np.rot90(swept(kind, np.rot90(old, turn), np.rot90(new, turn), share), -turn)
+        for old, new, share in pairs
+    ]
+    images = first[:60] + [np.ascontiguousarray(image) for image in sweep] + second[length:]
+    (found,) = shots_of(images)
+    assert found.kind == "wipe"
+    assert 60 < found.time * 25 < 60 + length
+    assert max(abs(found.start * 25 - 60), abs(found.end * 25 - 60 - length)) <= 3 + length / 4
+
+
+@pytest.mark.parametrize("share", [0.4, 0.75, 1.6])
+def test_a_whip_pan_and_a_banner_are_no_wipes(shots_of: Find, share: float) -> None:
+    """Catches what moves in between two that rest and is taken for one picture that pushes another away."""
+    count = 20
+    panned = scene(4, 2, speed=share * WIDTH)[0]
+    wide = np.concatenate([panned, *(scene(seed, 1)[0] for seed in (8, 9))], axis=1)
+    lefts = [0] * 40 + [round(share * WIDTH * number / count) for number in range(count)]
+    lefts += [round(share * WIDTH)] * 40
+    assert shots_of([wide[:, left : left + WIDTH] for left in lefts]) == []
+    banner = [image.copy() for image in scene(7, 100)]
+    for number, image in enumerate(banner[40:]):
+        image[-24:, : min(WIDTH, 6 * number)] = 250
+    assert shots_of(banner) == []
+
+
 def test_a_fade_at_either_end_leads_to_no_other_shot(shots_of: Find) -> None:
     images = scene(1, 120)
     black = np.zeros_like(images[0])

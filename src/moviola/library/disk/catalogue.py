@@ -39,7 +39,9 @@ CATALOGUE_FILE = "catalogue.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class ShotRow:
-    """The second at which a shot begins, and how: ``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``."""
+    """The second at which a shot begins, and how: ``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``,
+    ``"wipe"``.
+    """
 
     start: float
     opening: str
