@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
@@ -58,6 +57,8 @@ class LogFile(logging.Handler):
         if logging.lastResort is not None:
             root.addHandler(logging.lastResort)  # else it would be silent beside another handler
         logging.getLogger("moviola").setLevel(logging.INFO)
+        from importlib.metadata import version  # its import takes a twentieth of a cold search
+
         self._say(logging.INFO, "command", command=command, version=version("moviola"))
 
     def end(self) -> None:

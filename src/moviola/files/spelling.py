@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
-
 __all__ = ["alike_in_spelling", "most_edits"]
 
 
@@ -26,6 +23,9 @@ def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[st
     """
     if not (limit := most_edits(word)):
         return []
+    from rapidfuzz import process  # most words are known
+    from rapidfuzz.distance import OSA
+
     likely = [one for one in known if one[:1] == word[:1] or one[-1:] == word[-1:]]
     near = process.extract(word, likely, scorer=OSA.distance, score_cutoff=limit, limit=None)
     near.sort(key=lambda found: found[1:])  # by edits, then by place

