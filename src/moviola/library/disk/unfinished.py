@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from moviola.features import Extent
+from moviola.files.reasons import reason
 from moviola.library.disk.database import Database
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
 
@@ -58,7 +59,10 @@ def minutes_in(seconds: float, promised: float) -> tuple[str, ...]:
 
 def how_far(seconds: float, promised: float) -> str:
     """How much of a film is in, in words: "12 of 58 min in"."""
-    return f"{' of '.join(minutes_in(seconds, promised))} min in"
+    minutes, *whole = minutes_in(seconds, promised)
+    if whole:
+        return reason("in part", minutes=minutes, all=whole[0])
+    return reason("in part of some", minutes=minutes)
 
 
 class Unfinished(Database):

@@ -115,10 +115,8 @@ class Commits:
                 catalogue.put(row, cues, encoded.shots, repeats=film.repeats)
         self.report.frames += len(encoded.frames)
         self.report.repeats += encoded.repeats
-        how = "" if shown is not None else ", which take the place of what is in when all are"
-        self.report.partial[file.video_id] = (
-            f"{how_far(film.seconds, film.promised)}{how}; the next indexing goes on from there"
-        )
+        if shown is not None:
+            self.report.partial[file.video_id] = how_far(film.seconds, film.promised)
 
     def _shows(self, file: FoundFile, before: UnfinishedFilm | None) -> VideoRow | None:
         """The searchable video of a film of which parts are in; None where a whole one is in, which stays

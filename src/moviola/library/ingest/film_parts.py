@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import UnreadableMedia
+from moviola.files.reasons import reason
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.decode_ahead import Branch
 from moviola.media import (
@@ -238,9 +239,7 @@ class Film:
 
     def _require_same(self) -> None:
         if self._identity() != self._was:
-            raise UnreadableMedia(
-                self._path, "has changed while it was read, and nothing of it was kept; index it again"
-            )
+            raise UnreadableMedia(self._path, reason("changed since"))
 
     def _look(self, stretches: Sequence[Stretch]) -> Branch[Step]:
         def looked() -> Iterator[Step]:  # decoded when it is iterated
