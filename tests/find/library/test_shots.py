@@ -160,7 +160,7 @@ def test_a_library_that_was_built_before_loses_a_video(indexed: Library) -> None
         "UPDATE shots SET start = 99.0 WHERE number = 2",
         "UPDATE shots SET start = 7.5 WHERE number = 1",
         "UPDATE shots SET start = 6.0 WHERE number = 1",
-        "UPDATE shots SET opening = 'wipe' WHERE number = 1",
+        "UPDATE shots SET opening = 'iris' WHERE number = 1",
     ],
 )
 def test_shots_that_do_not_follow_each_other_are_noticed_and_put_right(
