@@ -133,8 +133,8 @@ class FeatureShards:
     def extend(
         self, extent: Extent | None, rows: NDArray[np.floating[Any]], end: tuple[int, int], last: int = 0
     ) -> Extent:
-        """Write further rows of an extent right behind it where it is the last one before ``end``, or all of
-        it anew, as :meth:`append` does, also with its errors. None is an extent without rows.
+        """Write further rows of an extent right behind it where it is the last one before ``end``, or else
+        write all of it again, as :meth:`append` does, also with its errors. None is an extent without rows.
         """
         if extent is None or not extent.count:
             return self.append(rows, end, last)

@@ -62,7 +62,7 @@ class Grid:
         return cls(Fraction(time).limit_denominator(1_000_000), Fraction(1), 1)
 
     def number(self, k: int) -> int:
-        """The place in the regular grid of the k-th moment that is asked for."""
+        """The place in the regular grid of the k-th wanted moment."""
         return k
 
     def exact(self, k: int) -> Fraction:
@@ -70,7 +70,7 @@ class Grid:
         return self.first + self.number(k) * self.step
 
     def leaps_to(self, k: int) -> bool:
-        """Whether moments before moment k are left out, so that decoding may begin anew."""
+        """Whether moments before moment k are left out, so that decoding may begin at a key frame."""
         return self.number(k) > (self.number(k - 1) + 1 if k else 0)
 
     def last_tick(self, k: int, source: Source) -> int:

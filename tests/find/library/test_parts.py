@@ -108,7 +108,7 @@ class _Stop:
 def test_parts_are_searchable_and_go_on(
     long_film: Path, tmp_path: Path, whole: dict[str, Any], before: int, after: int
 ) -> None:
-    """What is in is found and says how far it is, whatever happens to the library meanwhile."""
+    """The parts that are in are found, and the video says how far it is, whatever happens to the library meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", 32)
         patch.setattr(frame_features, "compute_threads", lambda: before)
@@ -136,7 +136,7 @@ def test_parts_are_searchable_and_go_on(
     assert min(filter(None, encoded)) > 64, "a part that was in was encoded again"
 
 
-def test_another_file_begins_anew(
+def test_another_file_begins_at_the_first_part(
     long_film: Path, tmp_path: Path, whole: dict[str, Any], film: Callable[..., Path]
 ) -> None:
     """Catches parts of two files, or of two ways to encode, that are put together."""

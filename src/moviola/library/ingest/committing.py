@@ -29,7 +29,7 @@ __all__ = ["Commits"]
 class Commits:
     """Stores outcomes in a library, one after another, under its write lock, and reports them.
 
-    ``made`` says in words how frames are encoded; parts that were made otherwise are not continued.
+    ``made`` says in words how frames are encoded; parts that were made in another way are not continued.
     ``changed`` are the ids of the videos that are in already.
     """
 
@@ -47,7 +47,7 @@ class Commits:
                 catalogue.forget_unfinished(unknown)
 
     def begun(self, file: FoundFile) -> Begun | None:
-        """What is known of the first parts of a film; None, and nothing any more, where it cannot be
+        """The first parts of a film as they are known; None, and they are forgotten, where it cannot be
         continued, since another file or other options come now.
         """
         film = self.store.catalogue.unfinished_film(file.hash)
@@ -185,8 +185,8 @@ class Commits:
         film = catalogue.unfinished_film(file.hash)
         part = known is not None and film is not None and known.frames == film.frames
         has_this = known is not None and known.state != "refused" and known.hash == file.hash and not part
-        # What is known stays of a file that was moved or unplugged since it was listed, or that was to be
-        # encoded again and cannot be read now.
+        # A file that was moved or unplugged since it was listed, or that was to be encoded again and cannot
+        # be read now, stays as it is known.
         if is_gone(file.path):
             return
         with catalogue.transaction():

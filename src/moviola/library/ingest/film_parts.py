@@ -144,7 +144,7 @@ class Film:
     iterates over :meth:`lane`; what it was when it was begun stays, or it is refused.
 
     Args:
-        identity: of the file, now and whenever it is asked for.
+        identity: function that returns the identity of the file now.
         begun: of an earlier run, which is continued.
     """
 
@@ -189,8 +189,8 @@ class Film:
             permits.put(False)
 
     def lane(self, number: int, size: FrameSize, stills_every: int | None) -> Iterator[Step | Branch[Step]]:
-        """Decode every n-th part, from one on. Errors as of :func:`moviola.media.sample_frames`, also where
-        the file has become another one.
+        """Decode every n-th part, from one on. Errors of :func:`moviola.media.sample_frames`, also
+        where the file has become another one.
         """
         if number == 0 and self._again:
             yield self._look(self._again)
@@ -289,7 +289,7 @@ class Film:
 
     def _after_held(self, sightings: Sequence[Sighting]) -> list[Sighting]:
         """The pictures around the beginning of the next part, in order: those after the last moment before it
-        were decoded with that moment, up to the key frame at which the part was begun anew, if it was.
+        were decoded with that moment, up to the key frame at which the part began, if it did at one.
         """
         if not self._next or (self.lanes == 1 and self._next != self._first):
             return [*self._held, *sightings]

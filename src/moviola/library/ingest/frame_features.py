@@ -146,7 +146,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(slots=True)
 class _Underway:
-    """What is ready so far of a file whose film is being decoded."""
+    """All that is ready so far of a file whose film is being decoded."""
 
     file: FoundFile
     film: Film
