@@ -108,7 +108,7 @@ class _Stop:
 def test_parts_are_searchable_and_go_on(
     long_film: Path, tmp_path: Path, whole: dict[str, Any], before: int, after: int
 ) -> None:
-    """The parts that are in are found, and the video says how far it is, whatever happens to the library meanwhile."""
+    """The parts that are in are found, and the video says how far it is, whatever happens meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", 32)
         patch.setattr(frame_features, "compute_threads", lambda: before)
