@@ -142,8 +142,9 @@ def test_the_end_is_a_library_that_was_indexed_by_the_encoder(
     """
     before = answers(library)
     with Library(library.folder, read_only=True) as reader, monkeypatch.context() as patch:
-        for reading in ("read_cues", "facts_of", "look_through", "read_through"):
+        for reading in ("read_cues", "facts_of", "read_through"):
             patch.setattr(f"moviola.library.ingest.frame_features.{reading}", None)
+        patch.setattr("moviola.library.ingest.film_parts.look_through", None)
         said: list[Any] = []
 
         def look(step: IngestProgress) -> None:
