@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from moviola.compiled.runtime import graph_of, operators
 
 __all__ = [
-    "ACTIVATIONS", "Node", "add", "arange", "attention", "broadcast", "channels_first", "concatenate",
-    "convolution", "cumsum", "flatten_pixels", "gather", "graph_of", "layer_norm", "linear",
+    "ACTIVATIONS", "Node", "add", "arange", "attention", "broadcast", "channels_first", "columns",
+    "concatenate", "convolution", "cumsum", "flatten_pixels", "gather", "graph_of", "layer_norm", "linear",
     "mean_pixels", "multiply", "not_equal", "parameter", "relu6", "row", "softmax", "split_heads",
     "to_float32",
 ]  # fmt: skip
@@ -133,6 +133,11 @@ def cumsum(flags: Node) -> Node:
 def row(x: Node, place: int) -> Node:
     """(b, d) of (b, n, d): one of the rows."""
     return operators().gather(x, _whole(place), _whole(1))
+
+
+def columns(x: Node, places: Sequence[int]) -> Node:
+    """x (..., d) with its columns in another order."""
+    return operators().gather(x, _whole(places), _whole(-1))
 
 
 def broadcast(x: Floats, like: Node) -> Node:

@@ -19,8 +19,9 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "found_by_revision", "hub_snapshot",
-    "is_same_model", "languages_of_card", "looks_like_hub_id", "packaged_revision", "read_json",
+    "CONFIGS", "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "found_by_revision",
+    "hub_snapshot", "is_same_model", "languages_of_card", "looks_like_hub_id", "packaged_revision",
+    "read_json",
 ]  # fmt: skip
 
 DEMO = "demo"
@@ -28,6 +29,9 @@ DEMO = "demo"
 
 CONSE = "conse-lite1"
 """Name of the packaged encoder of real pictures; see :mod:`moviola.encoders.conse`."""
+
+CONFIGS = ("config.json", "open_clip_config.json")
+"""Files that say what a checkpoint is, each of a format of its own (:mod:`moviola.encoders.formats`)."""
 
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
@@ -74,7 +78,7 @@ def looks_like_hub_id(name: str) -> bool:
 
 def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> Checkpoint:
     """Find a checkpoint by name: a key of ``builtin``, the folders of packaged ones; a folder that holds
-    ``config.json``; or a hub id in the hub's cache.
+    one of :data:`CONFIGS`; or a hub id in the hub's cache.
 
     Raises:
         MissingModel: none on this machine; the message says how to get it, and what to use ``instead``.
@@ -129,8 +133,9 @@ def hub_snapshot(name: str) -> Path | None:
     """The cached snapshot of the hub's main branch, named by its commit; None if absent or unfinished."""
     from huggingface_hub import try_to_load_from_cache
 
-    config = try_to_load_from_cache(name, "config.json")
-    return Path(config).parent if isinstance(config, str) and not _lacks(Path(config).parent) else None
+    found = (try_to_load_from_cache(name, config) for config in CONFIGS)
+    folder = next((Path(config).parent for config in found if isinstance(config, str)), None)
+    return folder if folder is not None and not _lacks(folder) else None
 
 
 def _is_unfinished(name: str) -> bool:
@@ -143,8 +148,8 @@ def _is_unfinished(name: str) -> bool:
 
 def _lacks(folder: Path) -> str:
     """What a folder lacks to be a checkpoint; empty if nothing."""
-    if not (folder / "config.json").is_file():
-        return "config.json"
+    if not any((folder / config).is_file() for config in CONFIGS):
+        return " or ".join(CONFIGS)
     weights = {path.name for path in folder.iterdir() if path.suffix in (".safetensors", ".bin")}
     for name in sorted(weights):
         if part := _PART.fullmatch(name):  # of a download that was not finished

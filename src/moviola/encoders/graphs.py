@@ -1,5 +1,6 @@
 """The networks of encoders as graphs, straight from a checkpoint's safetensors: the transformers of
-:mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its authors' implementation.
+:mod:`moviola.encoders.towers` and :mod:`moviola.encoders.pictures`, and EfficientNet-Lite, which the tests
+hold to its authors' implementation.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from numpy.typing import NDArray
 
 from moviola.compiled import operators as ops
 from moviola.encoders.efficientnet import BLOCKS, PIXELS, Block
-from moviola.encoders.towers import WORDS, Network, Texts
+from moviola.encoders.pictures import FrameNetwork, FrameParts, frame_features
+from moviola.encoders.text_parts import TextParts
+from moviola.encoders.towers import WORDS
 from moviola.encoders.weights import Weights
 
-__all__ = ["classified_frames", "clip_frames", "sentence_states", "siglip_frames", "text_states"]
+__all__ = ["classified_frames", "frames_graph", "sentence_states", "texts_graph"]
 
 Floats = NDArray[np.float32]
 Config = Mapping[str, Any]
 
 
-class _Graph(Network):
+class _Graph(FrameNetwork):
     """A network on nodes of a graph; its activation is one of ``operators.ACTIVATIONS``."""
 
     def rows(self, name: str, places: ops.Node) -> ops.Node:
@@ -44,54 +47,56 @@ class _Graph(Network):
         weight, bias = self.weights.array(f"{name}.weight"), self.weights.array(f"{name}.bias")
         return ops.layer_norm(x, weight, bias, self.config["layer_norm_eps"])
 
-    def activated(self, x: ops.Node) -> ops.Node:
-        return ops.ACTIVATIONS[self.config["hidden_act"]](x)
+    def activated(self, x: ops.Node, name: str = "") -> ops.Node:
+        return ops.ACTIVATIONS[name or self.config["hidden_act"]](x)
 
-    def attended(self, q: Any, k: Any, v: Any, *, causal: bool, present: Any = None) -> ops.Node:
-        heads = self.config["num_attention_heads"]
+    def attended(
+        self, q: Any, k: Any, v: Any, *, causal: bool, present: Any = None, heads: int = 0
+    ) -> ops.Node:
+        heads = heads or self.config["num_attention_heads"]
         return ops.attention(q, k, v, heads=heads, causal=causal, present=present)
 
+    def rotated(self, x: ops.Node) -> ops.Node:
+        cosines, sines, swapped = self.turns
+        return ops.add(ops.multiply(x, cosines), ops.multiply(ops.columns(x, swapped), sines))
 
-def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
-    """CLIP's features (n, d) of frames (n, h, w, 3) uint8, by its complete ``vision_config``; ``scale`` and
-    ``shift``, (3,), normalise a pixel's channels.
+    def learned(self, name: str, x: ops.Node) -> ops.Node:
+        rows = self.weights.array(name)
+        return ops.broadcast(rows.reshape(-1, rows.shape[-1]), x)
+
+    def joined(self, first: ops.Node, x: ops.Node) -> ops.Node:
+        return ops.concatenate([first, x])
+
+    def placed(self, name: str, x: ops.Node) -> ops.Node:
+        return ops.add(x, self.weights.array(name))
+
+    def first(self, x: ops.Node) -> ops.Node:
+        return ops.row(x, 0)
+
+    def exact(self, name: str, x: ops.Node) -> ops.Node:
+        # Only matrices of two axes are quantised.
+        return ops.linear(x, self.weights.array(f"{name}.weight")[None], self.weights.array(f"{name}.bias"))
+
+
+def frames_graph(weights: Weights, config: Config, parts: FrameParts, scale: Floats, shift: Floats) -> Any:
+    """Features (n, d) of frames (n, h, w, 3) uint8, by the complete settings of the tower of pictures;
+    ``scale`` and ``shift``, (3,), normalise a pixel's channels.
     """
-    net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
-    first = ops.broadcast(weights.array("vision_model.embeddings.class_embedding")[None], x)
-    places = weights.array("vision_model.embeddings.position_embedding.weight")
-    x = ops.add(ops.concatenate([first, x]), places)
-    # The name is misspelt in every checkpoint.
-    x = net.layers("vision_model", net.norm("vision_model.pre_layrnorm", x), causal=False)
-    x = net.projected("visual_projection", net.norm("vision_model.post_layernorm", ops.row(x, 0)))
-    return ops.graph_of([frames], [x])
+    return ops.graph_of([frames], [frame_features(_Graph(weights, config), parts, x)])
 
 
-def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
-    """SigLIP's features (n, d) of frames; arguments as in :func:`clip_frames`."""
-    net = _Graph(weights, config)
-    frames, x = _patches(weights, config, scale, shift)
-    x = ops.add(x, weights.array("vision_model.embeddings.position_embedding.weight"))
-    x = net.norm("vision_model.post_layernorm", net.layers("vision_model", x, causal=False))
-    # One learned query attends to all patches.
-    head = "vision_model.head"
-    probe = ops.broadcast(weights.array(f"{head}.probe")[0], x)
-    # These three stay in 32 bits where others are quantised: only matrices of two axes are.
-    three = zip(
-        (probe, x, x),
-        np.split(weights.array(f"{head}.attention.in_proj_weight")[None], 3, axis=1),
-        np.split(weights.array(f"{head}.attention.in_proj_bias"), 3),
-        strict=True,
-    )
-    seen = net.attended(*(ops.linear(*each) for each in three), causal=False)
-    x = ops.row(net.linear(f"{head}.attention.out_proj", seen), 0)
-    return ops.graph_of([frames], [x + net.perceptron(f"{head}.mlp", net.norm(f"{head}.layernorm", x))])
-
-
-def text_states(weights: Weights, config: Config, texts: Texts) -> Any:
-    """States (b, n, d) of token ids (b, n) int64 by one of CLIP's or SigLIP's text towers."""
+def texts_graph(weights: Weights, config: Config, parts: TextParts) -> Any:
+    """What :meth:`TextParts.rows` gives (b, n, d) for token ids (b, n) int64, by the complete settings of the
+    tower of texts; of a BERT with further inputs, as :func:`sentence_states`.
+    """
     ids = ops.parameter([None, None], np.int64)
-    return ops.graph_of([ids], [texts(_Graph(weights, config), ids)])
+    if not parts.masked:
+        return ops.graph_of([ids], [parts.rows(_Graph(weights, config), ids)])
+    present = ops.parameter([None, None], bool)
+    words = ops.parameter([None, None, weights.shape(WORDS)[1]], np.float32)
+    states = parts.rows(_SentenceGraph(weights, config, words), ids, present)
+    return ops.graph_of([ids, present, words], [states])
 
 
 class _SentenceGraph(_Graph):

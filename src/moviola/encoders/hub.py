@@ -9,9 +9,9 @@ from pathlib import Path
 
 from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
-from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
+from moviola.encoders.formats import format_of
 from moviola.encoders.offers import HubOffer, hub_offer, require_online, why_not_fetched
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
@@ -141,7 +141,7 @@ def _kind(checkpoint: Checkpoint) -> str:
         return "sentences"
     if is_whisper(checkpoint):
         return "speech"
-    family_of(checkpoint)
+    format_of(checkpoint).check(checkpoint)
     return "clip"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from moviola.encoders.checkpoints import CONSE, DEMO
-from moviola.encoders.clip import open_clip
+from moviola.encoders.clip import open_checkpoint
 from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.device_choice import DeviceChoice
@@ -16,7 +16,7 @@ from moviola.plugins import plugin
 __all__ = ["BETTER", "BUILTIN", "BestEncoder", "BetterEncoder", "best_encoder", "load_encoder"]
 
 BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
-    DEMO: open_clip,
+    DEMO: open_checkpoint,
     CONSE: lambda _, choice: ConseEncoder(choice),
 }
 """Openers of packaged encoders, by name; any other name is a CLIP or SigLIP checkpoint."""
@@ -69,7 +69,7 @@ def load_encoder(
     if name not in BUILTIN and (added := plugin("moviola.encoders", name)):
         encoder: FrameTextEncoder = added.make(FrameTextEncoder, name, choice)
         return encoder
-    return BUILTIN.get(name, open_clip)(name, choice)
+    return BUILTIN.get(name, open_checkpoint)(name, choice)
 
 
 @dataclass(frozen=True, slots=True)

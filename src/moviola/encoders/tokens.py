@@ -16,7 +16,10 @@ from typing import Any
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.errors import DataError, MissingDependency, MissingModel
 
-__all__ = ["Tokenize", "Tokenizer", "clip_tokenizer", "open_tokenizer", "siglip_tokenizer"]
+__all__ = [
+    "CLEANINGS", "TokenRules", "Tokenize", "Tokenizer", "bert_tokenizer", "clip_tokenizer", "open_tokenizer",
+    "ruled_tokenizer", "siglip_tokenizer",
+]  # fmt: skip
 
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 """Texts -> token ids, each list at most the model's length, special tokens included."""
@@ -63,15 +66,100 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
         if lower:
             texts = [text.lower() for text in texts]
         if sentencepiece:
-            texts = [re.sub(r"\s+", " ", text.translate(_NO_PUNCTUATION)).strip() for text in texts]
-        rows = [
-            ids if ids[-1:] == close else ids[: longest - len(close)] + close
-            for ids in tokenizer.encode(texts)
-        ]
-        fills = [[pad] * (longest - len(ids)) for ids in rows]
-        return [fill + ids if left else ids + fill for ids, fill in zip(rows, fills, strict=True)]
+            texts = [_one_spaced(text.translate(_NO_PUNCTUATION)) for text in texts]
+        return _filled(_closed(tokenizer.encode(texts), close, longest), longest, pad, left=left)
 
     return tokenize
+
+
+def _one_spaced(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+CLEANINGS: dict[str, Callable[[str], str]] = {
+    "whitespace": _one_spaced,
+    "lower": lambda text: _one_spaced(text).lower(),
+    "canonicalize": lambda text: _one_spaced(text.translate(_NO_PUNCTUATION).lower()),
+}
+"""What happens to a text first, by the names of open_clip's ``tokenizer_kwargs.clean``."""
+
+
+@dataclass(frozen=True)
+class TokenRules:
+    """How a text becomes the tokens of a tower in open_clip's format.
+
+    Attributes:
+        named: repository of the tokenizer; empty for CLIP's own.
+        longest: most tokens of a text.
+        clean: what happens to it first.
+        padded: whether all texts get as many tokens as the longest.
+    """
+
+    named: str
+    longest: int
+    clean: Callable[[str], str]
+    padded: bool = False
+
+
+# Their last token belongs to their text, but is not always in the file.
+_CLOSING = ("T5Tokenizer", "SiglipTokenizer")
+
+
+def ruled_tokenizer(checkpoint: Checkpoint, rules: TokenRules, vocabulary: int) -> Tokenize:
+    """The tokens of a tower in open_clip's format, which are below ``vocabulary``."""
+    settings = checkpoint.json("tokenizer_config.json")
+    tokenizer = open_tokenizer(checkpoint, rules.longest)
+    ends = str(settings.get("tokenizer_class", "")).startswith(_CLOSING) or settings.get(
+        "add_eos_token", False
+    )
+    close = [_special_id(checkpoint, tokenizer, settings, "eos_token")] if ends else []
+    # CLIP's own is filled with zeros, whatever its file says.
+    pad = _special_id(checkpoint, tokenizer, settings, "pad_token") if rules.padded and rules.named else 0
+
+    def tokenize(texts: Sequence[str]) -> list[list[int]]:
+        rows = _closed(tokenizer.encode([rules.clean(text) for text in texts]), close, rules.longest)
+        if rules.padded:
+            rows = _filled(rows, rules.longest, pad)
+        highest = max((max(ids, default=0) for ids in rows), default=0)
+        if highest >= vocabulary:
+            raise DataError(
+                f"{checkpoint.folder}: its tokenizer gives the token {highest}, its tower knows "
+                f"{vocabulary} tokens; "
+                "take the tokenizer that the checkpoint was trained with"
+            )
+        return rows
+
+    return tokenize
+
+
+def bert_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tokenize:
+    """WordPiece (Devlin et al. 2019): first token, text, last token; from ``tokenizer.json``, or from
+    ``vocab.txt``, whose text is in lower case unless ``do_lower_case`` says otherwise.
+    """
+    longest = text_config["context_length"]
+    if (checkpoint.folder / "tokenizer.json").is_file() or not (checkpoint.folder / "vocab.txt").is_file():
+        return open_tokenizer(checkpoint, longest).encode
+    import tokenizers
+
+    path = checkpoint.folder / "vocab.txt"
+    try:
+        lower = checkpoint.json("tokenizer_config.json").get("do_lower_case", True)
+        tokenizer = tokenizers.BertWordPieceTokenizer(str(path), lowercase=bool(lower))
+    except Exception as error:  # the library raises nothing more specific
+        raise DataError(f"{path}: not a readable vocabulary ({error}); fetch the checkpoint again") from error
+    tokenizer.enable_truncation(longest)
+    return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+
+
+def _closed(rows: list[list[int]], close: list[int], longest: int) -> list[list[int]]:
+    """Token ids that end with a token, if there is one to close with."""
+    return [ids if ids[-1:] == close else ids[: longest - len(close)] + close for ids in rows]
+
+
+def _filled(rows: list[list[int]], longest: int, pad: int, *, left: bool = False) -> list[list[int]]:
+    """Token ids, all of them as many."""
+    fills = [[pad] * (longest - len(ids)) for ids in rows]
+    return [fill + ids if left else ids + fill for ids, fill in zip(rows, fills, strict=True)]
 
 
 def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: dict[str, Any], name: str) -> int:

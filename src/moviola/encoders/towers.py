@@ -20,10 +20,7 @@ from moviola.encoders.token_rows import SHARED_ROWS, TokenRows
 from moviola.encoders.weights import Weights
 from moviola.threads import blas_kernels
 
-__all__ = [
-    "ACTIVATIONS", "WORDS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "same_in_all_places",
-    "siglip_ends", "siglip_texts",
-]  # fmt: skip
+__all__ = ["ACTIVATIONS", "WORDS", "Network", "same_in_all_places"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -159,14 +156,15 @@ class Network:
         scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
         return np.asarray(scaled * weight + bias, np.float32)
 
-    def activated(self, x: Floats) -> Floats:
-        """One of :data:`ACTIVATIONS`."""
-        return ACTIVATIONS[self.config["hidden_act"]](x)
+    def activated(self, x: Any, name: str = "") -> Any:
+        """One of :data:`ACTIVATIONS`; by default that of the settings."""
+        return ACTIVATIONS[name or self.config["hidden_act"]](x)
 
-    def attended(self, q: Floats, k: Floats, v: Floats, *, causal: bool, present: Any = None) -> Floats:
+    def attended(self, q: Any, k: Any, v: Any, *, causal: bool, present: Any = None, heads: int = 0) -> Any:
         """Attention by several heads, each (…, d), among the tokens of a text; ``present`` (b, n) is False at
         padding, which nobody sees.
         """
+        assert not heads  # texts have as many as their settings say
         seen = np.zeros_like(q)
         for *own, out in zip(*map(self.tokens.views, (q, k, v, seen)), strict=True):
             out[...] = self._among_themselves(*own, causal=causal)
@@ -184,13 +182,18 @@ class Network:
         shares /= shares.sum(-1, keepdims=True)
         return np.asarray((shares @ v).transpose(0, 2, 1, 3).reshape(b, n, d))
 
-    def layers(self, tower: str, x: Any, *, causal: bool) -> Any:
+    def rotated(self, x: Any) -> Any:
+        """Queries or keys (b, n, d), each head's pairs of numbers turned by the angles of their places."""
+        raise NotImplementedError  # texts have learned places
+
+    def layers(self, tower: str, x: Any, *, causal: bool, rotary: bool = False) -> Any:
         """States (…, d) after the pre-norm layers of one of CLIP's or SigLIP's towers."""
         for number in range(self.config["num_hidden_layers"]):
             at = f"{tower}.encoder.layers.{number}"
             normed = self.norm(f"{at}.layer_norm1", x)
-            parts = (self.linear(f"{at}.self_attn.{part}_proj", normed) for part in "qkv")
-            x = x + self.linear(f"{at}.self_attn.out_proj", self.attended(*parts, causal=causal))
+            q, k, v = (self.linear(f"{at}.self_attn.{part}_proj", normed) for part in "qkv")
+            q, k = (self.rotated(q), self.rotated(k)) if rotary else (q, k)
+            x = x + self.linear(f"{at}.self_attn.out_proj", self.attended(q, k, v, causal=causal))
             x = x + self.perceptron(f"{at}.mlp", self.norm(f"{at}.layer_norm2", x))
         return x
 
@@ -225,33 +228,3 @@ class Network:
             inner = self.activated(self.linear(f"{at}.intermediate.dense", x))
             x = self.norm(f"{at}.output.LayerNorm", x + self.linear(f"{at}.output.dense", inner))
         return x
-
-
-Texts = Callable[[Network, Any], Any]
-"""(network of the text tower, token ids) -> states of all tokens in the common space, (…, d)."""
-
-Ends = Callable[[Mapping[str, Any], Ints], Ints]
-"""(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
-
-
-def clip_texts(network: Network, ids: Any) -> Any:
-    """CLIP's states of all tokens (…, d); those after the end mean nothing (Radford et al. 2021)."""
-    return network.projected("text_projection", network.text_states(ids, causal=True))
-
-
-def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
-    """CLIP's end-of-text token: the first in each row of ``ids`` (b, n), (b,) int64."""
-    # Checkpoints written before the configuration named the right token say 2; theirs is the highest id.
-    end = config["eos_token_id"]
-    ends: Ints = ids.argmax(1) if end == 2 else (ids == end).argmax(1)
-    return ends
-
-
-def siglip_texts(network: Network, ids: Any) -> Any:
-    """SigLIP's states of all positions (…, d), padding too (Zhai et al. 2023; Tschannen et al. 2025)."""
-    return network.linear("text_model.head", network.text_states(ids, causal=False))
-
-
-def siglip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
-    """The last position of each row of ``ids`` (b, n), which are padded to the full length, (b,) int64."""
-    return np.full(len(ids), ids.shape[1] - 1, dtype=np.int64)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.checkpoints import read_json
+from moviola.encoders.names import AS_ASKED, Names
 from moviola.errors import DataError
 
 __all__ = ["PACKED", "PER_BLOCK", "Tensor", "Weights"]
@@ -41,10 +42,13 @@ class Weights:
         source: where they come from, for messages.
         tensors: each in its stored form.
         prefix: of their names (``"bert."``), which is left out by callers.
+        names: where in this checkpoint lies what callers ask for.
     """
 
-    def __init__(self, source: Path, tensors: Iterable[Tensor], prefix: str = "") -> None:
-        self._source = source
+    def __init__(
+        self, source: Path, tensors: Iterable[Tensor], prefix: str = "", names: Names = AS_ASKED
+    ) -> None:
+        self.source, self._names = source, names
         self._raw: dict[str, tuple[NDArray[Any], str]] = {}
         self._float32: dict[str, NDArray[np.float32]] = {}
         for name, raw, kind in tensors:
@@ -53,20 +57,21 @@ class Weights:
             self._raw[name.removeprefix(prefix)] = (raw, kind)
 
     @classmethod
-    def stored(cls, *files: Path, prefix: str = "") -> Weights:
+    def stored(cls, *files: Path, prefix: str = "", names: Names = AS_ASKED) -> Weights:
         """Those of safetensors files. Raises DataError: one cannot be read."""
-        return cls(files[0].parent, (tensor for file in files for tensor in _tensors(file)), prefix)
+        source = files[0] if len(files) == 1 else files[0].parent
+        return cls(source, (tensor for file in files for tensor in _tensors(file)), prefix, names)
 
     @classmethod
-    def of(cls, folder: Path, prefix: str = "") -> Weights | None:
+    def of(cls, folder: Path, prefix: str = "", names: Names = AS_ASKED) -> Weights | None:
         """The weights in ``model.safetensors``, or in the shards that its index names; None without."""
         if (folder / "model.safetensors").is_file():
-            return cls.stored(folder / "model.safetensors", prefix=prefix)
+            return cls.stored(folder / "model.safetensors", prefix=prefix, names=names)
         index = folder / "model.safetensors.index.json"
         if index.is_file():
             try:
-                names = sorted(set(read_json(index)["weight_map"].values()))
-                return cls.stored(*(folder / name for name in names), prefix=prefix)
+                shards = sorted(set(read_json(index)["weight_map"].values()))
+                return cls.stored(*(folder / name for name in shards), prefix=prefix, names=names)
             except (KeyError, TypeError, AttributeError, IndexError) as error:
                 raise DataError(
                     f"{index}: names no files of weights ({error!r:.200}); fetch the model again"
@@ -74,11 +79,16 @@ class Weights:
         return None
 
     def __contains__(self, name: str) -> bool:
-        return name in self._raw
+        return self._names.of(name).name in self._raw
 
     @property
     def names(self) -> list[str]:
+        """Names in the checkpoint."""
         return list(self._raw)
+
+    def own_name(self, name: str) -> str:
+        """The checkpoint's own name of what callers ask for."""
+        return self._names.of(name).name
 
     def shape(self, name: str) -> tuple[int, ...]:
         raw, kind = self._tensor(name)
@@ -96,21 +106,29 @@ class Weights:
         return _widen(raw[rows], kind)
 
     def _tensor(self, name: str) -> tuple[NDArray[Any], str]:
+        own, form = self._names.of(name)
         try:
-            return self._raw[name]
+            raw, kind = self._raw[own]
         except KeyError as error:
             raise DataError(
-                f"{self._source}: holds no {name!r} of type {', '.join(_DTYPES)}; take a checkpoint whose "
-                "weights are of one of these types"
+                f"{self.source}: holds no {own!r} of type {', '.join(_DTYPES)}; fetch it again, or take a "
+                "checkpoint that has it, of one of these types"
+            ) from error
+        try:
+            return form(raw), kind
+        except (ValueError, IndexError) as error:
+            raise DataError(
+                f"{self.source}: {own!r} has the shape {list(raw.shape)}, which is none of such a tensor; "
+                "fetch the checkpoint again"
             ) from error
 
 
 def _widen(raw: NDArray[Any], kind: str) -> NDArray[np.float32]:
     if kind == "BF16":
-        return (raw.astype(np.uint32) << 16).view(np.float32)
+        return (np.ascontiguousarray(raw, np.uint32) << 16).view(np.float32).reshape(raw.shape)
     if kind == PACKED:
         return _unpacked(raw)
-    return np.asarray(raw, dtype=np.float32)
+    return np.ascontiguousarray(raw, dtype=np.float32).reshape(raw.shape)  # of a scalar, too
 
 
 def _unpacked(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:

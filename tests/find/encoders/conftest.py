@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import open_clips
 from moviola.encoders import CONSE, DEMO
 
 WORDS = ("a the red blue green robot picks up key ball box in room opens door zebra crossing street").split()  # noqa: SIM905
@@ -199,13 +201,58 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return KINDS[request.param](tmp_path_factory.mktemp("checkpoint"))
 
 
-@pytest.fixture(scope="session", params=[*KINDS, DEMO, CONSE, "example"])
+# One of each sort of tower in open_clip's format.
+OPEN_CLIPS = ("laion", "siglip2", "pe-core", "xlm-roberta")
+
+
+@pytest.fixture(scope="session", params=[*KINDS, *OPEN_CLIPS, DEMO, CONSE, "example"])
 def name(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A name for ``load_encoder``: a folder of each kind, the packaged encoders, a plug-in's."""
+    if request.param in OPEN_CLIPS:
+        folder = tmp_path_factory.mktemp("open-clip")
+        own_tokenizer(folder, open_clips.KINDS[request.param].config)
+        return str(open_clips.KINDS[request.param].make(folder))
     if request.param not in KINDS:
         return str(request.param)
     torch.manual_seed(0)
     return str(KINDS[request.param](tmp_path_factory.mktemp("checkpoint")))
+
+
+def own_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write the tokenizer of a checkpoint in open_clip's format: CLIP's byte pairs where it names none, else
+    pieces like those of SigLIP, SigLIP 2 and XLM-R, of which only some have their end token in the file.
+    """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers.models.clip.tokenization_clip import CLIPTokenizer
+
+    texts = config["model_cfg"]["text_cfg"]
+    named = texts.get("hf_tokenizer_name") or texts.get("hf_model_name")
+    if not named:
+        vocab, merges = bpe_vocabulary(SPECIAL["clip"], "</w>", pre_tokenizers.ByteLevel.alphabet())
+        last = max(vocab, key=lambda token: vocab[token])
+        vocab[last], vocab["<|endoftext|>"] = vocab["<|endoftext|>"], vocab[last]
+        CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=77).save_pretrained(folder)
+        return
+    special = ["<s>", "<pad>", "<unk>", "[3]", "[4]", "[5]", "[6]", "</s>"]
+    vocab, merges = bpe_vocabulary(special, "", ["▁", *string.ascii_letters])
+    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Metaspace()
+    settings = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    if "SigLIP" in named:
+        settings |= {"tokenizer_class": "T5Tokenizer"}
+    else:
+        tokenizer.post_processor = processors.RobertaProcessing(
+            ("</s>", 7), ("<s>", 0), add_prefix_space=False
+        )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    write_json(folder / "tokenizer_config.json", settings)
+
+
+@pytest.fixture(scope="session")
+def write_tokenizer() -> Callable[[Path, Mapping[str, Any]], None]:
+    """:func:`own_tokenizer`."""
+    return own_tokenizer
 
 
 @pytest.fixture

@@ -18,20 +18,22 @@ from moviola.encoders.efficientnet import BLOCKS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, MissingDependency
 
-__all__ = ["PRECISIONS", "ClassifiedFrames", "ClipFrames", "load_pretrained", "run"]
+__all__ = ["PRECISIONS", "ClassifiedFrames", "ClipFrames", "image_features", "load_pretrained", "run"]
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """Types of numbers by the names of :class:`moviola.encoders.device_choice.DeviceChoice`."""
 
 
 class ClipFrames(nn.Module):
-    """Features (n, d) of frames (n, h, w, 3) uint8 by a CLIP or SigLIP of transformers; ``scale`` and
-    ``shift``, (3,) float32, normalise a pixel's channels.
+    """Features (n, d) of frames (n, h, w, 3) uint8 by a ``tower``, which gives those of pixels (n, 3, h, w);
+    ``scale`` and ``shift``, (3,) float32, normalise a pixel's channels.
     """
 
-    def __init__(self, model: Any, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> None:
+    def __init__(
+        self, tower: Callable[[Tensor], Tensor], scale: NDArray[np.float32], shift: NDArray[np.float32]
+    ) -> None:
         super().__init__()
-        self.model = model
+        self.tower = tower
         self.scale: Tensor
         self.shift: Tensor
         self.register_buffer("scale", torch.from_numpy(scale).view(1, 3, 1, 1))
@@ -40,9 +42,18 @@ class ClipFrames(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Frames to features, in the model's precision."""
         pixels = images.permute(0, 3, 1, 2).float() * self.scale + self.shift
-        output = self.model.get_image_features(pixel_values=pixels.to(self.model.dtype))
-        features: Tensor = getattr(output, "pooler_output", output)
-        return features
+        return self.tower(pixels)
+
+
+def image_features(model: Any) -> Callable[[Tensor], Tensor]:
+    """The tower of pictures of a model of transformers."""
+
+    def features(pixels: Tensor) -> Tensor:
+        output = model.get_image_features(pixel_values=pixels.to(model.dtype))
+        found: Tensor = getattr(output, "pooler_output", output)
+        return found
+
+    return features
 
 
 class ClassifiedFrames(nn.Module):

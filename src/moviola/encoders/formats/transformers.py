@@ -1,0 +1,180 @@
+"""Checkpoints in transformers' format: ``config.json``, ``model.safetensors``, ``preprocessor_config.json``.
+
+What differs from checkpoint to checkpoint is read from its own files, what differs from family to family is
+in :data:`FAMILIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from moviola.encoders.checkpoints import Checkpoint
+from moviola.encoders.formats.description import Description
+from moviola.encoders.names import Names, Part, piece
+from moviola.encoders.pictures import FrameParts
+from moviola.encoders.text_parts import Linear, TextParts
+from moviola.encoders.tokens import Tokenize, bert_tokenizer, clip_tokenizer, siglip_tokenizer
+from moviola.encoders.weights import Weights
+from moviola.errors import DataError, InvalidValue
+
+__all__ = ["FAMILIES", "Family", "describe", "family_of"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Common properties of all checkpoints of one ``model_type``, with the defaults of transformers'
+    settings, which a checkpoint's files may leave out.
+    """
+
+    module: str
+    model_class: str
+    tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
+    texts: TextParts
+    frames: FrameParts
+    projection: str
+    text_defaults: Mapping[str, Any]
+    vision_defaults: Mapping[str, Any]
+    preprocessor_defaults: Mapping[str, Any]
+    sigmoid: bool = False
+    prefix: str = ""
+    text_kind: str = ""
+    languages: tuple[str, ...] = ()
+    names: Names = field(default_factory=Names)
+
+
+_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+_CLIP_PIXELS = {
+    "size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224},
+    "do_center_crop": True, "resample": 3, "rescale_factor": 1 / 255,
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+}  # fmt: skip
+_CLIP_FRAMES = FrameParts(class_token=True, norm_before=True, pool="class", projection="plain")
+_CLIP_VISION = _BASE | {
+    "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
+}  # fmt: skip
+_HEAD = "vision_model.head.attention"
+
+FAMILIES: dict[str, Family] = {
+    "clip": Family(
+        module="transformers.models.clip.modeling_clip",
+        model_class="CLIPModel",
+        tokenizer=clip_tokenizer,
+        texts=TextParts(pool="end", projection=(Linear("text_projection"),), causal=True),
+        frames=_CLIP_FRAMES,
+        projection="text_projection",
+        text_defaults=_BASE | {
+            "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 77,
+            "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "eos_token_id": 49407,
+        },
+        vision_defaults=_CLIP_VISION,
+        preprocessor_defaults=_CLIP_PIXELS,
+    ),
+    "siglip": Family(
+        module="transformers.models.siglip.modeling_siglip",
+        model_class="SiglipModel",
+        tokenizer=siglip_tokenizer,
+        texts=TextParts(pool="last", projection=(Linear("text_model.head", bias=True),)),
+        frames=FrameParts(class_token=False, norm_before=False, pool="query", projection="none"),
+        projection="text_model.head",
+        text_defaults=_BASE | {
+            "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
+        },
+        vision_defaults=_BASE | {
+            "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
+        },
+        preprocessor_defaults={
+            "size": {"height": 224, "width": 224},
+            "do_center_crop": False, "resample": 3, "rescale_factor": 1 / 255,
+            "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+        },
+        sigmoid=True,
+        names=Names({
+            f"{_HEAD}.{part}_proj.{{kind}}": Part(f"{_HEAD}.in_proj_{{kind}}", piece(number, 3))
+            for number, part in enumerate("qkv")
+        }),
+    ),
+    "chinese_clip": Family(
+        module="transformers.models.chinese_clip.modeling_chinese_clip",
+        model_class="ChineseCLIPModel",
+        tokenizer=bert_tokenizer,
+        texts=TextParts(pool="first", projection=(Linear("text_projection"),), masked=True),
+        frames=_CLIP_FRAMES,
+        projection="text_projection",
+        text_defaults=_BASE | {
+            "max_position_embeddings": 512, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": 0,
+            "context_length": 52,  # with which all were trained
+        },
+        vision_defaults=_CLIP_VISION,
+        preprocessor_defaults=_CLIP_PIXELS,
+        prefix="text_model.",
+        text_kind="bert",
+        languages=("zh",),
+    ),
+}  # fmt: skip
+"""Families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
+
+# SigLIP has 32,000 tokens for English, 250,000 or more for many languages.
+_MANY_TOKENS = 100_000
+
+
+def family_of(checkpoint: Checkpoint) -> Family:
+    """The family of a checkpoint by its ``model_type``. Raises InvalidValue: none of :data:`FAMILIES`."""
+    kind = checkpoint.json("config.json").get("model_type")
+    if kind == "siglip2":
+        raise InvalidValue(
+            f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "
+            "of fixed resolution, such as google/siglip2-base-patch16-224"
+        )
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise InvalidValue(
+            f"{checkpoint.id}: model type {kind!r} is no frame-and-text encoder that moviola knows; "
+            f"it knows {', '.join(FAMILIES)}, and open_clip's format"
+        )
+    return FAMILIES[kind]
+
+
+def describe(checkpoint: Checkpoint) -> Description:
+    """What a checkpoint is. Raises InvalidValue, DataError: of another kind, or contradictory."""
+    config, family = checkpoint.json("config.json"), family_of(checkpoint)
+    text = {**family.text_defaults, **_tower(checkpoint, "text_config")}
+    if family.text_kind:
+        text["model_type"] = family.text_kind
+    if text.get("eos_token_id") == 2:  # written before the configuration named the right one
+        text["eos_token_id"] = None
+    preprocessor = (
+        checkpoint.json("preprocessor_config.json")
+        or checkpoint.json("processor_config.json").get("image_processor")
+        or {}
+    )
+    stated = {key: value for key, value in preprocessor.items() if value is not None}
+    size = config.get("projection_dim") or text.get("projection_size") or text["hidden_size"]
+    few = int(text.get("vocab_size", 0)) < _MANY_TOKENS
+    return Description(
+        frames=family.frames,
+        texts=family.texts,
+        frame_settings={**family.vision_defaults, **_tower(checkpoint, "vision_config")},
+        text_settings=text,
+        preprocessor={**family.preprocessor_defaults, **stated},
+        weights=partial(Weights.of, checkpoint.folder, family.prefix, family.names),
+        tokenizer=lambda: family.tokenizer(checkpoint, text),
+        longest=int(text.get("context_length") or text["max_position_embeddings"]),
+        dim=int(size),
+        sigmoid=family.sigmoid,
+        languages=family.languages or (("en",) if few else ()),
+        by_transformers=(family.module, family.model_class, family.projection),
+    )
+
+
+def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are valid."""
+    config = checkpoint.json("config.json")
+    given = config.get(f"{name}_dict") or config.get(name) or {}
+    if not isinstance(given, dict):
+        raise DataError(
+            f"{checkpoint.folder}: {name} in config.json is no object; fetch the checkpoint again"
+        )
+    return given
