@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from moviola.encoders.checkpoints import DEMO_FOLDER
 
-__all__ = ["Maker", "chinese_clip", "open_clip", "pe_core"]
+__all__ = ["Maker", "chinese_clip", "open_clip", "pe_core", "with_tokenizer"]
 
 Tensors = dict[str, NDArray[np.float32]]
 Config = Mapping[str, Any]
@@ -177,7 +177,7 @@ def open_clip(
         made.tensors["logit_bias"] = np.array(-10, np.float32)
     (folder / "open_clip_config.json").write_text(json.dumps(config))
     save_file(made.tensors, folder / "open_clip_model.safetensors")
-    _with_tokenizer(folder)
+    with_tokenizer(folder)
     return folder
 
 
@@ -232,8 +232,8 @@ def _patches(given: Config, patch: int) -> int:
     return int(((side[0] if isinstance(side, list) else side) // patch) ** 2)
 
 
-def _with_tokenizer(folder: Path) -> None:
-    """The demo's, unless the folder has one."""
+def with_tokenizer(folder: Path) -> None:
+    """The demo's tokenizer, unless the folder has one."""
     if not (folder / "tokenizer.json").is_file():
         for name in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(DEMO_FOLDER / name, folder)

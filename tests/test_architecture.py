@@ -305,7 +305,8 @@ def test_the_wings_of_the_library_import_one_way() -> None:
 
 ONE = {
     "encoders/by_torch", "encoders/formats", "encoders/readers", "media/subtitles", "study/models/conquer",
-    "study/models/prem", "retrieval/refiners", "server/routes", "study/training/recipes", "study/training/tasks",
+    "study/models/prem", "retrieval/refiners", "server/routes", "study/training/recipes",
+    "study/training/tasks",
 }  # fmt: skip
 """Folders that are one with the folder above: what their modules share lies there, and so does what picks
 one of them."""

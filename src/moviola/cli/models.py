@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument
@@ -45,3 +46,24 @@ def pull(
 
     folder = pull_model(name)
     show(json, {"name": name, "folder": str(folder)}, f"{name} is in {folder}")
+
+
+@models.command()
+def convert(
+    pickle: Annotated[Path, Argument(help="open_clip_pytorch_model.bin, or PE-Core-….pt.")],
+    folder: Annotated[Path, Argument(help="New folder for the checkpoint.")],
+    json: JsonOption = False,
+) -> None:
+    """Convert an encoder that was published as a pickle into safetensors, once; it needs the extra train.
+
+    An open_clip_pytorch_model.bin needs its open_clip_config.json beside it. The tokenizer's files are copied
+    if they are there, too.
+
+    Example: `moviola models convert PE-Core-S16-384.pt pe-core-s`
+
+    From Python: `moviola.encoders.convert_pickle`.
+    """
+    from moviola.encoders import convert_pickle
+
+    made = convert_pickle(pickle, folder)
+    show(json, {"pickle": str(pickle), "folder": str(made)}, f"{pickle} is now a checkpoint in {made}")

@@ -34,6 +34,7 @@ from moviola.encoders.contract import (
     check_features,
     picture_dim,
 )
+from moviola.encoders.conversion import convert_pickle
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.e5 import E5
 from moviola.encoders.hub import ModelInfo, available_models, offered_model, pull_model
@@ -47,6 +48,6 @@ __all__ = [
     "BETTER", "CONSE", "DEMO", "E5", "MINILM", "BestEncoder", "BetterEncoder", "Checkpoint", "ClipEncoder",
     "ConseEncoder", "DeviceChoice", "FrameTextEncoder", "HubOffer", "Match", "ModelInfo", "PictureEncoder",
     "SentenceEncoder", "SentenceMatch", "TextJudge", "UnrelatedCosines", "available_models", "best_encoder",
-    "check_features", "find_checkpoint", "load_encoder", "load_sentence_encoder", "offered_model",
-    "picture_dim", "pull_model", "seconds_of_work",
+    "check_features", "convert_pickle", "find_checkpoint", "load_encoder", "load_sentence_encoder",
+    "offered_model", "picture_dim", "pull_model", "seconds_of_work",
 ]  # fmt: skip

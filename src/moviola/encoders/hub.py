@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moviola.encoders.chain import read_chain
-from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
+from moviola.encoders.checkpoints import (
+    CONFIGS,
+    CONSE,
+    DEMO,
+    DEMO_FOLDER,
+    Checkpoint,
+    hub_snapshot,
+    looks_like_hub_id,
+)
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
-from moviola.encoders.formats import format_of
+from moviola.encoders.formats import FORMATS, formats_of
 from moviola.encoders.offers import HubOffer, hub_offer, require_online, why_not_fetched
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
@@ -20,7 +28,7 @@ from moviola.errors import DataError, InvalidValue, MissingModel, installing
 __all__ = ["FILES", "ModelInfo", "available_models", "offered_model", "pull_model"]
 
 FILES = (
-    "config.json", "moviola.json", "preprocessor_config.json", "processor_config.json",
+    *CONFIGS, "moviola.json", "preprocessor_config.json", "processor_config.json",
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "vocab.*", "vocabulary.*", "merges.txt", "*.model",
     "modules.json", "sentence_*_config.json", "*_Pooling/config.json",
@@ -28,12 +36,12 @@ FILES = (
 )  # fmt: skip
 """Files that a checkpoint needs besides its weights."""
 
+# Of a repository that lends its tokenizer to others alone.
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+
 _SAFE = (
-    "model.safetensors",
-    "*_Dense/model.safetensors",
-    "model-*.safetensors",
-    "model.safetensors.index.json",
-)
+    "model.safetensors", "*_Dense/model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
+)  # fmt: skip
 # `model.bin` is how CTranslate2 stores a Whisper model; it holds numbers alone.
 _OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json", "model.bin")
 
@@ -120,18 +128,41 @@ def pull_model(name: str) -> Path:
 
     require_online(name)
     try:
-        settings = Path(hub.snapshot_download(name, allow_patterns=list(FILES)))
-        _kind(Checkpoint(name, settings, settings.name))  # refuses what cannot run, before its weights
-        folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
-        if not any(folder.glob("model*.safetensors")):
-            folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_OTHERS]))
+        folder = _fetched(name)
     except (OSError, hub.errors.HfHubHTTPError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
         raise why_not_fetched(name, error) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
-        raise MissingModel(f"{name}: the hub has no weights for it that can be read here; take another model")
+        raise MissingModel(
+            f"{name}: the hub has no weights for it that can be read here (a pickle can be fetched by hand "
+            "and converted with `moviola models convert`); take another model"
+        )
     return folder
+
+
+def _fetched(name: str) -> Path:
+    """The folder of a model of the hub with its files, and the tokenizer that it has from elsewhere."""
+    import huggingface_hub as hub
+
+    def fetch(*patterns: str) -> Path:
+        return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
+
+    settings = fetch(*FILES)
+    checkpoint = Checkpoint(name, settings, settings.name)
+    kind = _kind(checkpoint)  # refuses what cannot run, before its weights
+    if kind != "clip":
+        folder = fetch(*FILES, *_SAFE)
+        return folder if any(folder.glob("model*.safetensors")) else fetch(*FILES, *_OTHERS)
+    # A folder may have two formats, of which the first is the one whose weights are there without a pickle.
+    forms = formats_of(checkpoint)
+    for form in forms:
+        folder = fetch(*FILES, *form.weights)
+        if any(any(folder.glob(pattern)) for pattern in form.weights):
+            if other := form.tokenizer(checkpoint):
+                hub.snapshot_download(other, allow_patterns=list(_TOKENIZER))
+            return folder
+    return fetch(*FILES, *_OTHERS) if FORMATS["config.json"] in forms else folder
 
 
 def _kind(checkpoint: Checkpoint) -> str:
@@ -141,7 +172,7 @@ def _kind(checkpoint: Checkpoint) -> str:
         return "sentences"
     if is_whisper(checkpoint):
         return "speech"
-    format_of(checkpoint).check(checkpoint)
+    formats_of(checkpoint)[0].check(checkpoint)
     return "clip"
 
 

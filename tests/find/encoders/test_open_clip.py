@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
+import huggingface_hub.constants
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 import random_checkpoints
 from moviola.compiled.module import least_cosine
-from moviola.encoders import ClipEncoder, load_encoder
+from moviola.encoders import ClipEncoder, available_models, load_encoder, pull_model
 from moviola.errors import DataError, InvalidValue, MissingModel, MoviolaError
 from moviola.types import FrameSize
 from open_clips import KINDS, SIGLIP_PIXELS, SIGLIP_TEXTS, Kind
@@ -252,7 +256,7 @@ def test_a_tokenizer_that_is_missing_or_of_another_model_is_named(make: Callable
     with pytest.raises(MoviolaError, match="gives the token 4711, its tower knows 420"):
         load_encoder(str(folder)).encode_text(["a"])
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(MissingModel, match=r"no tokenizer\.json.*`moviola models pull timm/ViT-B-16-SigLIP`"):
+    with pytest.raises(MissingModel, match=r"put tokenizer\.json .* of 'timm/ViT-B-16-SigLIP'"):
         load_encoder(str(folder)).encode_text(["a"])
 
 
@@ -304,3 +308,80 @@ def test_the_texts_of_a_siglip_are_the_last_place(make: Callable[[str], Path]) -
     assert SIGLIP_TEXTS["pool_type"] == "last"
     encoder = load_encoder(str(make("siglip")), device="cpu")
     assert [len(each) for each in encoder.encode_tokens(["a", "a red box"])] == [12, 12]
+
+
+# ---- by a hub's id -----------------------------------------------------------------------------------------
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A hub whose repositories are folders, by their ids; and an empty cache."""
+    repositories: dict[str, Path] = {}
+    cache = tmp_path / "cache"
+
+    def download(name: str, *, allow_patterns: list[str]) -> str:
+        snapshot = cache / f"models--{name.replace('/', '--')}" / "snapshots" / COMMIT
+        (snapshot.parent.parent / "refs").mkdir(parents=True, exist_ok=True)
+        (snapshot.parent.parent / "refs" / "main").write_text(COMMIT)
+        snapshot.mkdir(parents=True, exist_ok=True)
+        for path in repositories[name].iterdir():
+            if any(fnmatch(path.name, pattern) for pattern in allow_patterns):
+                shutil.copy(path, snapshot)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return repositories
+
+
+def test_by_a_hub_id_with_the_tokenizer_of_another(
+    hub: dict[str, Path], tmp_path: Path, write_tokenizer: Callable[..., None]
+) -> None:
+    """What a repository has besides is not fetched: pictures' towers of timm, pickles."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    write_tokenizer(other, KINDS["siglip"].config)
+    shutil.copytree(other, own, dirs_exist_ok=True)
+    wanted = load_encoder(str(KINDS["siglip"].make(own)), device="cpu").encode_text(QUERIES)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (own / name).unlink()
+    (own / "config.json").write_text('{"architecture": "vit_base_patch16_siglip_224"}')
+    for name in ("model.safetensors", "open_clip_pytorch_model.bin"):
+        (own / name).write_bytes(b"not needed")
+    hub |= {"timm/tiny": own, "timm/ViT-B-16-SigLIP": other}
+    folder = pull_model("timm/tiny")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json", "open_clip_config.json", "open_clip_model.safetensors",
+    ]  # fmt: skip
+    encoder = load_encoder("timm/tiny", device="cpu")
+    assert (encoder.id, encoder.revision) == ("timm/tiny", COMMIT)
+    assert [model.name for model in available_models() if model.source == "hub cache"] == ["timm/tiny"]
+    np.testing.assert_array_equal(encoder.encode_text(QUERIES), wanted)
+
+
+def test_what_cannot_run_is_refused_before_its_weights(hub: dict[str, Path], tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    config = json.loads(json.dumps(KINDS["siglip"].config))
+    config["model_cfg"]["vision_cfg"]["timm_model_name"] = "fastvit_mci2"
+    (own / "open_clip_config.json").write_text(json.dumps(config))
+    (own / "open_clip_model.safetensors").write_bytes(b"large")
+    hub["apple/mobile"] = own
+    with pytest.raises(InvalidValue, match="for research only"):
+        pull_model("apple/mobile")
+    assert not list((tmp_path / "cache").rglob("*.safetensors"))
+
+
+def test_a_pickle_alone_is_not_fetched(hub: dict[str, Path], tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "open_clip_config.json").write_text(json.dumps(KINDS["laion"].config))
+    (own / "open_clip_pytorch_model.bin").write_bytes(b"pickle")
+    hub["old/clip"] = own
+    with pytest.raises(MissingModel, match="a pickle can be fetched by hand and converted"):
+        pull_model("old/clip")
+    assert not list((tmp_path / "cache").rglob("*.bin"))

@@ -13,7 +13,7 @@ from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.formats import open_clip, transformers
 from moviola.encoders.formats.description import Description
 
-__all__ = ["FORMATS", "Description", "Format", "described", "format_of"]
+__all__ = ["FORMATS", "Description", "Format", "described", "formats_of"]
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,20 @@ FORMATS = {
 """By the file of settings."""
 
 
-def format_of(checkpoint: Checkpoint) -> Format:
-    """The format of a checkpoint; of one that has two, transformers', if its weights are there.
+def formats_of(checkpoint: Checkpoint) -> list[Format]:
+    """The formats that a checkpoint has, the one that is read first.
 
-    A folder of the hub often has both, and a ``config.json`` that speaks of the pictures' tower alone.
+    A folder of the hub often has both; its ``config.json`` may speak of the pictures' tower alone. One whose
+    weights are no pickle comes before others, else transformers' does.
     """
     plain, other = FORMATS["config.json"], FORMATS[open_clip.CONFIG]
     if not (checkpoint.folder / open_clip.CONFIG).is_file():
-        return plain
-    known = checkpoint.json("config.json").get("model_type") in transformers.FAMILIES
-    here = any(any(checkpoint.folder.glob(pattern)) for pattern in plain.weights)
-    return plain if known and (here or not (checkpoint.folder / open_clip.WEIGHTS).is_file()) else other
+        return [plain]
+    kind = checkpoint.json("config.json").get("model_type")
+    if not isinstance(kind, str) or kind not in transformers.FAMILIES:
+        return [other]
+    here = [any(any(checkpoint.folder.glob(one)) for one in form.weights) for form in (plain, other)]
+    return [other, plain] if here == [False, True] else [plain, other]
 
 
 def described(checkpoint: Checkpoint) -> Description:
@@ -66,5 +69,6 @@ def described(checkpoint: Checkpoint) -> Description:
     Raises:
         InvalidValue: an architecture or a setting that moviola does not compute.
         DataError: settings or weights that cannot be read, or contradict each other.
+        MissingModel: weights that are a pickle.
     """
-    return format_of(checkpoint).describe(checkpoint)
+    return formats_of(checkpoint)[0].describe(checkpoint)

@@ -86,8 +86,8 @@ TIMM_HEADS = {
 NOT_BUILT = {
     r"naflexvit_": "it takes frames of varying size; take the one of fixed resolution, such as "
     "ViT-B-16-SigLIP2-256",
-    r"fastvit_|vit_base_mci": "its convolutions are MobileCLIP's, whose published weights are for research only; "
-    "take PE-Core-T or PE-Core-S, as small and under Apache-2.0",
+    r"fastvit_|vit_base_mci": "its convolutions are MobileCLIP's, whose published weights are for research "
+    "only; take PE-Core-T or PE-Core-S, as small and under Apache-2.0",
 }
 """Why towers are missing, by the beginnings of their names."""
 
@@ -395,10 +395,10 @@ def _tokenizer(checkpoint: Checkpoint, texts: Texts) -> Tokenize:
 
         found = try_to_load_from_cache(named, "tokenizer.json") if looks_like_hub_id(named) else None
         if not isinstance(found, str):
+            whose = f"{named!r} (hf_tokenizer_name in {CONFIG})" if texts.rules.named else f"{named!r}"
             raise MissingModel(
-                f"{folder}: holds no tokenizer.json, and that of {named!r} (hf_tokenizer_name in {CONFIG}, "
-                "or "
-                f"CLIP's own) is not on this machine; put it there, or run `moviola models pull {named}`"
+                f"{folder}: holds no tokenizer.json; put tokenizer.json and tokenizer_config.json of {whose} "
+                "there, or fetch the checkpoint with `moviola models pull`, which brings them"
             )
         folder = Path(found).parent
     where = Checkpoint(checkpoint.id, folder, checkpoint.revision)

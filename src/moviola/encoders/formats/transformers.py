@@ -39,7 +39,6 @@ class Family:
     vision_defaults: Mapping[str, Any]
     preprocessor_defaults: Mapping[str, Any]
     sigmoid: bool = False
-    prefix: str = ""
     text_kind: str = ""
     languages: tuple[str, ...] = ()
     names: Names = field(default_factory=Names)
@@ -110,9 +109,9 @@ FAMILIES: dict[str, Family] = {
         },
         vision_defaults=_CLIP_VISION,
         preprocessor_defaults=_CLIP_PIXELS,
-        prefix="text_model.",
         text_kind="bert",
         languages=("zh",),
+        names=Names({}, {own: f"text_model.{own}" for own in ("embeddings.", "encoder.layer.")}),
     ),
 }  # fmt: skip
 """Families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
@@ -159,7 +158,7 @@ def describe(checkpoint: Checkpoint) -> Description:
         frame_settings={**family.vision_defaults, **_tower(checkpoint, "vision_config")},
         text_settings=text,
         preprocessor={**family.preprocessor_defaults, **stated},
-        weights=partial(Weights.of, checkpoint.folder, family.prefix, family.names),
+        weights=partial(Weights.of, checkpoint.folder, names=family.names),
         tokenizer=lambda: family.tokenizer(checkpoint, text),
         longest=int(text.get("context_length") or text["max_position_embeddings"]),
         dim=int(size),
