@@ -42,7 +42,8 @@ class Formulas:
     def norm(self, name: str, x: Array) -> Array:
         """Ba et al. 2016."""
         mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-        return (x - mean) / np.sqrt(variance + self.eps) * self[f"{name}.weight"] + self[f"{name}.bias"]
+        made: Array = (x - mean) / np.sqrt(variance + self.eps) * self[f"{name}.weight"]
+        return made + self[f"{name}.bias"]
 
     def linear(self, name: str, x: Array) -> Array:
         made: Array = x @ self[f"{name}.weight"].T
@@ -148,7 +149,7 @@ class Formulas:
         if f"{prefix}text_projection.weight" in self.tensors:
             return self.linear(f"{prefix}text_projection", x)
         projection = self.tensors.get(f"{prefix}text_projection")
-        return x if projection is None else x @ projection
+        return x if projection is None else np.asarray(x @ projection)
 
     def bert_states(self, prefix: str, ids: list[int], heads: int, first_place: int) -> Array:
         """Last states of a BERT (Devlin et al. 2019); a RoBERTa's places begin behind padding's own."""

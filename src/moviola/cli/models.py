@@ -14,20 +14,24 @@ models = command_group("models", "Encoders of this machine and of the hub; train
 
 @models.command("list")
 def list_models(json: JsonOption = False) -> None:
-    """List the models that load without a network: built-in ones and those in the hub's cache.
+    """List the models that load without a network: built-in ones and those in the hub's cache; then which
+    others are recommended for this machine.
 
     Example: `moviola models list`
 
     From Python: `moviola.encoders.available_models`.
     """
-    from moviola.encoders import available_models
+    from moviola.encoders import available_models, suggested, this_machine
 
     found = available_models()
     rows = (
         (model.name, model.kind, model.source, f"{model.size / 2**20:.1f}", model.knows) for model in found
     )
     show_records(json, found, ("model", "kind", "source", "MiB", "knows"), rows)
-    note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
+    machine = this_machine()
+    note(f"Recommended for this machine ({machine}), by `moviola models pull NAME`:")
+    for one in suggested(machine):
+        note(f"  {one}{' (is here)' if one.model.name in {model.name for model in found} else ''}")
 
 
 @models.command()

@@ -1,10 +1,10 @@
 """Frozen feature extractors: frames and texts in, float32 features out.
 
 :func:`load_encoder` opens a :class:`FrameTextEncoder`, which maps frames and texts into one space: a
-:class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny packaged one) or a :class:`ConseEncoder`,
-which is packaged, too. :func:`best_encoder` chooses one. :func:`load_sentence_encoder` gives a
-:class:`SentenceEncoder` for text against text (subtitles, captions). Nothing is downloaded unless
-:func:`pull_model` is called.
+:class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2, PE-Core, Chinese-CLIP, in transformers' or open_clip's format;
+``"demo"`` is the tiny packaged one) or a :class:`ConseEncoder`, which is packaged, too. :func:`best_encoder`
+chooses one. :func:`load_sentence_encoder` gives a :class:`SentenceEncoder` for text against text (subtitles,
+captions). Nothing is downloaded unless :func:`pull_model` is called.
 
 On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`.
 torch and transformers are needed for GPUs, for half precision, and for checkpoints that no graph is known

@@ -83,7 +83,8 @@ def convert_pickle(path: Path, folder: Path) -> Path:
 
 _PE_RENAMED = (
     (r"visual\.conv1\.", "visual.trunk.patch_embed.proj."),
-    (r"visual\.(ln_pre|ln_post)\.", lambda found: f"visual.trunk.{_PE_NORMS[found[1]]}."),
+    (r"visual\.ln_pre\.", "visual.trunk.norm_pre."),
+    (r"visual\.ln_post\.", "visual.trunk.norm."),
     (r"visual\.transformer\.resblocks\.(\d+)\.ln_([12])\.", r"visual.trunk.blocks.\1.norm\2."),
     (r"visual\.transformer\.resblocks\.(\d+)\.attn\.in_proj_", r"visual.trunk.blocks.\1.attn.qkv."),
     (r"visual\.transformer\.resblocks\.(\d+)\.attn\.out_proj\.", r"visual.trunk.blocks.\1.attn.proj."),
@@ -96,7 +97,6 @@ _PE_RENAMED = (
     (r"visual\.attn_pool\.mlp\.c_proj\.", "visual.trunk.attn_pool.mlp.fc2."),
     (r"(?=token_embedding|positional_embedding|transformer\.|ln_final|text_projection)", "text."),
 )
-_PE_NORMS = {"ln_pre": "norm_pre", "ln_post": "norm"}
 
 
 def _pe_core(path: Path, tensors: Tensors) -> tuple[dict[str, Any], Tensors]:

@@ -19,7 +19,7 @@ BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
     DEMO: open_checkpoint,
     CONSE: lambda _, choice: ConseEncoder(choice),
 }
-"""Openers of packaged encoders, by name; any other name is a CLIP or SigLIP checkpoint."""
+"""Openers of packaged encoders, by name; any other name is a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def load_encoder(
     """Open an encoder of frames and texts; weights are read when first needed.
 
     Args:
-        name: one of :data:`BUILTIN`; of a plug-in (:mod:`moviola.plugins`); a folder with a CLIP, SigLIP or
-            SigLIP 2 checkpoint; or a hub id that was pulled or cached before.
+        name: one of :data:`BUILTIN`; of a plug-in (:mod:`moviola.plugins`); a folder with a checkpoint in one
+            of the formats of :mod:`moviola.encoders.formats`; or a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU; on the CPU fp32, and 8 bits for frames where layers are wide),
             ``"fp32"``, ``"fp16"`` or ``"bf16"``.

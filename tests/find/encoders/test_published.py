@@ -1,0 +1,53 @@
+"""What is said of published encoders is what they have; what is suggested suits the machine."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from typer.testing import CliRunner
+
+from moviola.cli import all_commands
+from moviola.encoders import PUBLISHED, Machine, Published, suggested, this_machine
+from published_models import MODELS
+
+
+@pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.name)
+def test_sizes_are_counted(model: Published) -> None:
+    """Parameters and work of a frame, from the shapes of all tensors."""
+    made = MODELS[model.name]
+    assert round(made.parameters / 1e6) == model.parameters
+    assert round(made.work, 1) == model.work
+
+
+def test_more_machine_gets_a_larger_encoder() -> None:
+    """And never one whose licence forbids some use, or that does not fit into memory."""
+    sizes = [
+        Machine(1, False, 4.0),
+        Machine(2, False, 8.0),
+        Machine(16, False, 32.0),
+        Machine(16, True, 64.0),
+    ]
+    works = [[one.model.work for one in suggested(machine)] for machine in sizes]
+    assert all(len(each) == len(works[0]) == 2 for each in works)
+    for less, more in pairwise(works):
+        assert all(a <= b for a, b in zip(less, more, strict=True))
+    assert works[0] != works[-1]
+    for machine in sizes:
+        for one in suggested(machine):
+            assert one.model.any_use
+            assert (one.milliseconds is None) == machine.gpu
+    one_slow = suggested(Machine(1, False, 3.0))
+    (small, *_), (large, *_) = suggested(Machine(64, False, 1.0)), suggested(Machine(64, False, 64.0))
+    assert small.model.megabytes < 1000 * 1.0 / 2 < large.model.megabytes
+    assert one_slow[0].model.work == min(model.work for model in PUBLISHED)
+    assert suggested(Machine(64, False, None)) == suggested(Machine(64, False, 1e6))
+
+
+def test_the_list_says_what_suits_this_machine() -> None:
+    done = CliRunner().invoke(all_commands(), ["models", "list"])
+    assert done.exit_code == 0, done.output
+    machine = this_machine()
+    assert f"Recommended for this machine ({machine})" in " ".join(done.output.split())
+    assert all(one.model.name in done.output for one in suggested(machine))
+    assert machine.cores >= 1
