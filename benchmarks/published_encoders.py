@@ -37,8 +37,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "world
 from clips import VIDEOS, rows
 
 from moviola import Library
-from moviola.encoders import PUBLISHED, ClipEncoder, available_models, load_encoder
-from moviola.encoders.formats import open_clip
+from moviola.encoders import ClipEncoder, available_models, load_encoder
+from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS
+from moviola.encoders.formats.open_clip import TIMM_HEADS
+from moviola.encoders.published import PUBLISHED
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.media import sample_frames
 from moviola.threads import compute_threads
@@ -160,7 +162,7 @@ def compared(where: str, name: str, options: argparse.Namespace) -> dict[str, An
     frames, texts = footage(options.videos, encoder, options.frames), TEXTS[: options.frames]
     if options.random:
         reference, theirs = by_formulas(Path(where), name, encoder, frames, texts)
-    elif (Path(_folder(where)) / open_clip.CONFIG).is_file():
+    elif (Path(_folder(where)) / OPEN_CLIP_CONFIG).is_file():
         reference, theirs = by_open_clip(where, frames, texts)
     else:
         reference, theirs = by_transformers(_folder(where), encoder, frames, texts)
@@ -237,12 +239,12 @@ def by_formulas(
 
     given, prefix = model.texts, "text." if model.more.get("custom_text") else ""
     siglip = given.get("pool_type") == "last"
-    formulas = Formulas(load_file(folder / open_clip.WEIGHTS), 1e-6 if siglip else 1e-5, "exact")
+    formulas = Formulas(load_file(folder / OPEN_CLIP_WEIGHTS), 1e-6 if siglip else 1e-5, "exact")
     pictures = []
     for frame in frames / 127.5 - 1:
         if model.timm:
             rotary = model.timm["class_token"]
-            heads = open_clip.TIMM_HEADS[model.vision["timm_model_name"].split("_")[3 if rotary else 1]]
+            heads = TIMM_HEADS[model.vision["timm_model_name"].split("_")[3 if rotary else 1]]
             pictures.append(formulas.timm_frame(frame, heads, pool_heads=8 if rotary else 0, rotary=rotary))
         else:
             pictures.append(formulas.clip_frame(frame, model.vision["width"] // model.vision["head_width"]))

@@ -19,9 +19,10 @@ def list_models(json: JsonOption = False) -> None:
 
     Example: `moviola models list`
 
-    From Python: `moviola.encoders.available_models`.
+    From Python: `moviola.encoders.available_models`, `moviola.encoders.published.suggested`.
     """
-    from moviola.encoders import available_models, suggested, this_machine
+    from moviola.encoders import available_models
+    from moviola.encoders.published import suggested, this_machine
 
     found = available_models()
     rows = (

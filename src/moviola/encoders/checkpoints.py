@@ -19,9 +19,9 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONFIGS", "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "found_by_revision",
-    "hub_snapshot", "is_same_model", "languages_of_card", "looks_like_hub_id", "packaged_revision",
-    "read_json",
+    "CONFIGS", "CONSE", "DEMO", "OPEN_CLIP_CONFIG", "OPEN_CLIP_WEIGHTS", "Checkpoint", "find_checkpoint",
+    "fingerprint", "found_by_revision", "hub_snapshot", "is_same_model", "languages_of_card",
+    "looks_like_hub_id", "packaged_revision", "read_json",
 ]  # fmt: skip
 
 DEMO = "demo"
@@ -30,7 +30,9 @@ DEMO = "demo"
 CONSE = "conse-lite1"
 """Name of the packaged encoder of real pictures; see :mod:`moviola.encoders.conse`."""
 
-CONFIGS = ("config.json", "open_clip_config.json")
+OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS = "open_clip_config.json", "open_clip_model.safetensors"
+
+CONFIGS = ("config.json", OPEN_CLIP_CONFIG)
 """Files that say what a checkpoint is, each of a format of its own (:mod:`moviola.encoders.formats`)."""
 
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.devices import require_torch
-from moviola.encoders.checkpoints import Checkpoint
-from moviola.encoders.formats import open_clip
+from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS, Checkpoint
+from moviola.encoders.formats import open_clip_format
 from moviola.errors import DataError, InvalidValue
 from moviola.files.writing import draft_folder_of, write_json
 
@@ -50,9 +50,9 @@ def convert_pickle(path: Path, folder: Path) -> Path:
         raise InvalidValue(f"{folder}: is there already; name a folder that is not")
     if not path.is_file():
         raise InvalidValue(f"{path}: no such file; name the pickle of a checkpoint")
-    beside = path.parent / open_clip.CONFIG
+    beside = path.parent / OPEN_CLIP_CONFIG
     if beside.is_file():
-        open_clip.check(Checkpoint(str(path.parent), path.parent, ""))
+        open_clip_format().check(Checkpoint(str(path.parent), path.parent, ""))
     require_torch(f"{path}: a pickle")
     from moviola.encoders.by_torch.pickles import read_pickle
 
@@ -61,7 +61,7 @@ def convert_pickle(path: Path, folder: Path) -> Path:
         config, tensors = _pe_core(path, tensors)
     elif not beside.is_file():
         raise InvalidValue(
-            f"{path}: no {open_clip.CONFIG} lies beside it, and its tensors are no PE-Core's; fetch that "
+            f"{path}: no {OPEN_CLIP_CONFIG} lies beside it, and its tensors are no PE-Core's; fetch that "
             "file, too"
         )
     else:
@@ -69,15 +69,15 @@ def convert_pickle(path: Path, folder: Path) -> Path:
     from safetensors.numpy import save_file
 
     with draft_folder_of(folder) as draft:
-        save_file(tensors, draft / open_clip.WEIGHTS)
+        save_file(tensors, draft / OPEN_CLIP_WEIGHTS)
         if config is None:
             shutil.copy(beside, draft)
         else:
-            write_json(draft / open_clip.CONFIG, config)
+            write_json(draft / OPEN_CLIP_CONFIG, config)
         for pattern in _BESIDE:
             for other in path.parent.glob(pattern):
                 shutil.copy(other, draft)
-        open_clip.describe(Checkpoint(str(folder), draft, ""))
+        open_clip_format().describe(Checkpoint(str(folder), draft, ""))
     return folder
 
 
@@ -121,7 +121,7 @@ def _pe_core(path: Path, tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
     for kind, (q, k, v) in zip(("weight", "bias"), pool, strict=True):
         moved[f"visual.trunk.attn_pool.q.{kind}"] = q
         moved[f"visual.trunk.attn_pool.kv.{kind}"] = np.concatenate([k, v])
-    sizes = {heads: size for size, heads in open_clip.TIMM_HEADS.items() if size != "so400m"}
+    sizes = {3: "tiny", 6: "small", 12: "base", 16: "large"}
     heads, side = width // _PE_HEAD, math.isqrt(places - 1)
     if heads not in sizes or width % _PE_HEAD or side * side != places - 1:
         raise InvalidValue(

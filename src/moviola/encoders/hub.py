@@ -19,7 +19,7 @@ from moviola.encoders.checkpoints import (
 )
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
-from moviola.encoders.formats import FORMATS, formats_of
+from moviola.encoders.formats import TRANSFORMERS, formats_of
 from moviola.encoders.offers import HubOffer, hub_offer, require_online, why_not_fetched
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
@@ -162,7 +162,7 @@ def _fetched(name: str) -> Path:
             if other := form.tokenizer(checkpoint):
                 hub.snapshot_download(other, allow_patterns=list(_TOKENIZER))
             return folder
-    return fetch(*FILES, *_OTHERS) if FORMATS["config.json"] in forms else folder
+    return fetch(*FILES, *_OTHERS) if TRANSFORMERS in forms else folder
 
 
 def _kind(checkpoint: Checkpoint) -> str:

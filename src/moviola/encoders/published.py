@@ -29,9 +29,11 @@ class Published:
         parameters: of both towers, in millions.
         work: multiplications, each with an addition, for a frame, in thousand millions.
         languages: in a word.
-        licence: of its weights, with a question mark where it was not read.
+        licence: of its weights, and whether it was not verified here.
         any_use: whether it allows any use.
         quality: as its authors report it; empty where no source was read.
+        milliseconds: processor time of a frame where ``benchmarks/published_encoders.json`` was measured, in
+            the precision that moviola takes by itself; None: not measured.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Published:
     licence: str
     any_use: bool = True
     quality: str = ""
+    milliseconds: int | None = None
 
     @property
     def megabytes(self) -> int:
@@ -49,49 +52,43 @@ class Published:
         return 4 * self.parameters
 
 
+_MIT, _APACHE, _MANY = "MIT, not verified", "Apache-2.0, not verified", "many languages"
+
 PUBLISHED = (
-    Published("laion/CLIP-ViT-B-32-laion2B-s34B-b79K", "ViT-B/32, 224 px", 151, 4.4, "English", "MIT?"),
+    Published("laion/CLIP-ViT-B-32-laion2B-s34B-b79K", "ViT-B/32, 224 px", 151, 4.4, "English", _MIT),
     Published("timm/PE-Core-T-16-384", "ViT-T/16, 384 px", 70, 4.7, "English", "Apache-2.0"),
     Published("timm/PE-Core-S-16-384", "ViT-S/16, 384 px", 87, 15.7, "English", "Apache-2.0"),
-    Published("laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K", "ViT-B/16, 224 px", 150, 17.6, "English", "MIT?"),
+    Published("laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K", "ViT-B/16, 224 px", 150, 17.6, "English", _MIT),
     Published(
         "timm/PE-Core-B-16", "ViT-B/16, 224 px", 448, 17.8, "English", "Apache-2.0", quality="MSR-VTT 47.6"
     ),
-    Published("laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K", "ViT-L/14, 224 px", 428, 81.0, "English", "MIT?"),
-    Published("laion/CLIP-ViT-H-14-laion2B-s32B-b79K", "ViT-H/14, 224 px", 986, 167.3, "English", "MIT?"),
+    Published("laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K", "ViT-L/14, 224 px", 428, 81.0, "English", _MIT),
+    Published("laion/CLIP-ViT-H-14-laion2B-s32B-b79K", "ViT-H/14, 224 px", 986, 167.3, "English", _MIT),
     Published(
         "timm/PE-Core-L-14-336", "ViT-L/14, 336 px", 671, 192.2, "English", "Apache-2.0",
         quality="MSR-VTT 50.3",
     ),
     Published(
-        "apple/DFN5B-CLIP-ViT-H-14-378", "ViT-H/14, 378 px", 987, 503.5, "English", "apple-amlr: research",
+        "apple/DFN5B-CLIP-ViT-H-14-378", "ViT-H/14, 378 px", 987, 503.5, "English", "apple-amlr (research)",
         any_use=False,
     ),
     Published(
-        "laion/CLIP-ViT-B-32-xlm-roberta-base-laion5B-s13B-b90k", "ViT-B/32, 224 px", 366, 4.4, "many", "MIT?"
+        "laion/CLIP-ViT-B-32-xlm-roberta-base-laion5B-s13B-b90k", "ViT-B/32, 224 px", 366, 4.4, _MANY, _MIT
     ),
-    Published("google/siglip2-base-patch16-224", "ViT-B/16, 224 px", 375, 17.7, "many", "Apache-2.0?"),
-    Published("timm/ViT-B-16-SigLIP-i18n-256", "ViT-B/16, 256 px", 371, 23.4, "many", "Apache-2.0?"),
+    Published("google/siglip2-base-patch16-224", "ViT-B/16, 224 px", 375, 17.7, _MANY, _APACHE),
+    Published("timm/ViT-B-16-SigLIP-i18n-256", "ViT-B/16, 256 px", 371, 23.4, _MANY, _APACHE),
     Published(
-        "OFA-Sys/chinese-clip-vit-base-patch16", "ViT-B/16, 224 px", 189, 17.6, "Chinese", "not read",
+        "OFA-Sys/chinese-clip-vit-base-patch16", "ViT-B/16, 224 px", 189, 17.6, "Chinese", "not verified",
         any_use=False,
     ),
 )  # fmt: skip
-"""One of each architecture that people mostly ask for, by the languages of their texts, smaller ones "
-"first."""
-
-_WORK_A_CORE = 100.0
-"""Thousand millions of multiplications that a core does in a second in 8 bits: measured where
-``benchmarks/published_encoders.json`` was; older CPUs do a third.
-"""
+"""One of each architecture that people mostly ask for, smaller ones first, by the languages of texts."""
 
 _FRAMES_A_SECOND = 10
 """Frames, each a second of film, that a suggested encoder is to encode in a second."""
 
 # Of the machine's memory that the weights in 32 bits may fill.
 _MEMORY_SHARE = 1 / 4
-# Beyond this, frames take a GPU's time rather than its film's.
-_GPU_FACTOR = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """An encoder for a machine; ``milliseconds`` of a frame there are an estimate, None on a GPU."""
+    """An encoder for a machine; ``milliseconds`` of a frame there are an estimate: those that were measured,
+    shared by the cores; None on a GPU, where nothing was measured.
+    """
 
     model: Published
     milliseconds: float | None
@@ -142,27 +141,21 @@ def _memories() -> Iterator[float]:
 
 def suggested(machine: Machine) -> list[Suggestion]:
     """For each kind of languages the encoder that does most work a frame and still keeps pace on a machine,
-    or the smallest one; of those whose licence allows any use.
+    or the fastest one; of those that were measured and whose licence allows any use.
     """
-    kinds = dict.fromkeys(model.languages for model in PUBLISHED if model.any_use)
-    return [
-        _best([model for model in PUBLISHED if model.any_use and model.languages == kind], machine)
-        for kind in kinds
-    ]
-
-
-def _work(model: Published) -> float:
-    return model.work
+    open_ones = [model for model in PUBLISHED if model.any_use and model.milliseconds is not None]
+    kinds = dict.fromkeys(model.languages for model in open_ones)
+    return [_best([model for model in open_ones if model.languages == kind], machine) for kind in kinds]
 
 
 def _best(models: list[Published], machine: Machine) -> Suggestion:
     def milliseconds(model: Published) -> float:
-        return 1000 * model.work / (_WORK_A_CORE * machine.cores)
+        return (model.milliseconds or 0) / machine.cores
 
     room = float("inf") if machine.memory is None else 1000 * machine.memory * _MEMORY_SHARE
-    pace = 1000 / _FRAMES_A_SECOND * (_GPU_FACTOR if machine.gpu else 1)
+    pace = 1000 / _FRAMES_A_SECOND
     fit = [model for model in models if model.megabytes <= room]
     fit = fit or [min(models, key=lambda model: model.megabytes)]
-    fast = [model for model in fit if milliseconds(model) <= pace]
-    chosen = max(fast, key=_work) if fast else min(fit, key=_work)
+    fast = fit if machine.gpu else [model for model in fit if milliseconds(model) <= pace]
+    chosen = max(fast, key=lambda model: model.work) if fast else min(fit, key=milliseconds)
     return Suggestion(chosen, None if machine.gpu else milliseconds(chosen))

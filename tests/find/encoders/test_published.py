@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moviola.cli import all_commands
-from moviola.encoders import PUBLISHED, Machine, Published, suggested, this_machine
+from moviola.encoders.published import PUBLISHED, Machine, Published, suggested, this_machine
 from published_models import MODELS
 
 
@@ -37,10 +37,8 @@ def test_more_machine_gets_a_larger_encoder() -> None:
         for one in suggested(machine):
             assert one.model.any_use
             assert (one.milliseconds is None) == machine.gpu
-    one_slow = suggested(Machine(1, False, 3.0))
     (small, *_), (large, *_) = suggested(Machine(64, False, 1.0)), suggested(Machine(64, False, 64.0))
     assert small.model.megabytes < 1000 * 1.0 / 2 < large.model.megabytes
-    assert one_slow[0].model.work == min(model.work for model in PUBLISHED)
     assert suggested(Machine(64, False, None)) == suggested(Machine(64, False, 1e6))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
-from moviola.encoders.checkpoints import Checkpoint
-from moviola.encoders.formats import open_clip, transformers
+from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS, Checkpoint
+from moviola.encoders.formats import transformers
 from moviola.encoders.formats.description import Description
 
-__all__ = ["FORMATS", "Description", "Format", "described", "formats_of"]
+__all__ = ["TRANSFORMERS", "Description", "Format", "described", "formats_of", "open_clip_format"]
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,22 @@ class Format:
     tokenizer: Callable[[Checkpoint], str]
 
 
-FORMATS = {
-    "config.json": Format(
-        ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
-        transformers.family_of,
-        transformers.describe,
-        lambda _: "",
-    ),
-    open_clip.CONFIG: Format(
-        (open_clip.WEIGHTS,), open_clip.check, open_clip.describe, open_clip.missing_tokenizer
-    ),
-}
-"""By the file of settings."""
+TRANSFORMERS = Format(
+    ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
+    transformers.family_of,
+    transformers.describe,
+    lambda _: "",
+)
+"""``config.json``, ``model.safetensors``, ``preprocessor_config.json``."""
+
+
+@cache
+def open_clip_format() -> Format:
+    """``open_clip_config.json``, ``open_clip_model.safetensors``."""
+    # Most processes meet none, and a cold search waits for every import.
+    from moviola.encoders.formats import open_clip
+
+    return Format((OPEN_CLIP_WEIGHTS,), open_clip.check, open_clip.describe, open_clip.missing_tokenizer)
 
 
 def formats_of(checkpoint: Checkpoint) -> list[Format]:
@@ -53,14 +58,13 @@ def formats_of(checkpoint: Checkpoint) -> list[Format]:
     A folder of the hub often has both; its ``config.json`` may speak of the pictures' tower alone. One whose
     weights are no pickle comes before others, else transformers' does.
     """
-    plain, other = FORMATS["config.json"], FORMATS[open_clip.CONFIG]
-    if not (checkpoint.folder / open_clip.CONFIG).is_file():
-        return [plain]
-    kind = checkpoint.json("config.json").get("model_type")
+    if not (checkpoint.folder / OPEN_CLIP_CONFIG).is_file():
+        return [TRANSFORMERS]
+    other, kind = open_clip_format(), checkpoint.json("config.json").get("model_type")
     if not isinstance(kind, str) or kind not in transformers.FAMILIES:
         return [other]
-    here = [any(any(checkpoint.folder.glob(one)) for one in form.weights) for form in (plain, other)]
-    return [other, plain] if here == [False, True] else [plain, other]
+    here = [any(any(checkpoint.folder.glob(one)) for one in form.weights) for form in (TRANSFORMERS, other)]
+    return [other, TRANSFORMERS] if here == [False, True] else [TRANSFORMERS, other]
 
 
 def described(checkpoint: Checkpoint) -> Description:

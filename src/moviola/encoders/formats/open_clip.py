@@ -14,7 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from moviola.encoders.checkpoints import Checkpoint, looks_like_hub_id, read_json
+from moviola.encoders.checkpoints import (
+    OPEN_CLIP_CONFIG,
+    OPEN_CLIP_WEIGHTS,
+    Checkpoint,
+    looks_like_hub_id,
+    read_json,
+)
 from moviola.encoders.formats import open_clip_names as names
 from moviola.encoders.formats.description import Description
 from moviola.encoders.formats.sections import Section
@@ -26,10 +32,7 @@ from moviola.encoders.towers import WORDS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingModel
 
-__all__ = ["CONFIG", "HF_TEXTS", "TIMM_TOWERS", "WEIGHTS", "check", "describe", "missing_tokenizer"]
-
-CONFIG, WEIGHTS = "open_clip_config.json", "open_clip_model.safetensors"
-PICKLE = "open_clip_pytorch_model.bin"
+__all__ = ["HF_TEXTS", "TIMM_TOWERS", "check", "describe", "missing_tokenizer"]
 
 CLIP_TOKENIZER = "openai/clip-vit-base-patch32"
 """Where the tokenizer of those lies that name none."""
@@ -145,7 +148,7 @@ class Settings:
 
 def check(checkpoint: Checkpoint) -> Settings:
     """Read the settings. Raises DataError, InvalidValue: broken, or of an architecture that is not built."""
-    path = checkpoint.folder / CONFIG
+    path = checkpoint.folder / OPEN_CLIP_CONFIG
     top = Section(path, "", read_json(path))
     model, pixels = top.section("model_cfg"), top.section("preprocess_cfg")
     if "vision_cfg" not in model or "text_cfg" not in model:
@@ -190,10 +193,10 @@ def missing_tokenizer(checkpoint: Checkpoint) -> str:
 
 
 def _weights(folder: Path, own: Names) -> Weights:
-    if not (folder / WEIGHTS).is_file():
+    if not (folder / OPEN_CLIP_WEIGHTS).is_file():
         pickled = next((path.name for path in sorted(folder.glob("*.bin"))), None)
         raise MissingModel(
-            f"{folder}: holds no {WEIGHTS}"
+            f"{folder}: holds no {OPEN_CLIP_WEIGHTS}"
             + (
                 f"; {pickled} is a pickle, which is not read here: convert it once with `moviola models "
                 "convert "
@@ -202,9 +205,9 @@ def _weights(folder: Path, own: Names) -> Weights:
                 else "; fetch the checkpoint again"
             )
         )
-    found = Weights.stored(folder / WEIGHTS, names=own)
+    found = Weights.stored(folder / OPEN_CLIP_WEIGHTS, names=own)
     if any(name.startswith("module.") for name in found.names):  # of a model that was trained on several GPUs
-        return Weights.stored(folder / WEIGHTS, prefix="module.", names=own)
+        return Weights.stored(folder / OPEN_CLIP_WEIGHTS, prefix="module.", names=own)
     return found
 
 
@@ -395,7 +398,9 @@ def _tokenizer(checkpoint: Checkpoint, texts: Texts) -> Tokenize:
 
         found = try_to_load_from_cache(named, "tokenizer.json") if looks_like_hub_id(named) else None
         if not isinstance(found, str):
-            whose = f"{named!r} (hf_tokenizer_name in {CONFIG})" if texts.rules.named else f"{named!r}"
+            whose = (
+                f"{named!r} (hf_tokenizer_name in {OPEN_CLIP_CONFIG})" if texts.rules.named else f"{named!r}"
+            )
             raise MissingModel(
                 f"{folder}: holds no tokenizer.json; put tokenizer.json and tokenizer_config.json of {whose} "
                 "there, or fetch the checkpoint with `moviola models pull`, which brings them"
