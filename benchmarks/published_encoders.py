@@ -22,7 +22,7 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,12 +71,16 @@ def main() -> None:
 
 
 def check_all(options: argparse.Namespace) -> None:
-    """Check each model in a process of its own; print a row of the table for each, and keep the results."""
+    """Check each model; print a row of the table for each, and keep the results."""
     for name in options.names or MODELS:
         if options.random and name not in MODELS:
             raise InvalidValue(f"{name}: its architecture is not known here; known are {', '.join(MODELS)}")
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            found = pool.apply(check, (name, options))
+        with TemporaryDirectory() as folder:
+            where = _alone(_made, name, folder) if options.random else name
+            found = {"random": options.random, **_alone(cost, where, options)}
+            found |= _alone(compared, where, name, options)
+            if not options.no_search:
+                found |= _alone(searched, where, options.videos)
         print(json.dumps({"name": name, **found}))
         print(row_of(name, found), flush=True)
         if options.out:
@@ -98,18 +102,14 @@ def row_of(name: str, found: Mapping[str, Any]) -> str:
     return "| " + " | ".join((f"`{name}`", architecture, *counted, quality, languages, licence, *cost)) + " |"
 
 
-def check(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """What was found of one model."""
-    with TemporaryDirectory() as folder:
-        where = str(MODELS[name].make(Path(folder))) if options.random else name
-        facts: dict[str, Any] = {"random": options.random}
-        if name in MODELS:
-            facts |= {"parameters": MODELS[name].parameters, "work": round(MODELS[name].work, 2)}
-        facts |= cost(where, options)
-        facts |= compared(where, name, options)
-        if not options.no_search:
-            facts |= searched(where, options.videos)
-        return facts
+def _alone(step: Callable[..., Any], *given: Any) -> Any:
+    """What a step returns, in a process of its own, whose memory and time are its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(step, given)
+
+
+def _made(name: str, folder: str) -> str:
+    return str(MODELS[name].make(Path(folder)))
 
 
 def cost(name: str, options: argparse.Namespace) -> dict[str, Any]:

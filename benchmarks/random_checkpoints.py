@@ -24,6 +24,10 @@ Tensors = dict[str, NDArray[np.float32]]
 Config = Mapping[str, Any]
 
 
+_DIFFERENT = 1_000_003
+"""Values of a tensor that are drawn; prime, so that no row of it is another."""
+
+
 class Maker:
     """Random tensors, by a seed."""
 
@@ -32,8 +36,10 @@ class Maker:
         self.tensors: Tensors = {}
 
     def random(self, *shape: int, scale: float = 0.3) -> NDArray[np.float32]:
-        """Normal values."""
-        return self._generator.standard_normal(shape, np.float32) * np.float32(scale)
+        """Normal values; of a large tensor the first ones come again."""
+        count = min(int(np.prod(shape)), _DIFFERENT)
+        values = self._generator.standard_normal(count, np.float32) * np.float32(scale)
+        return np.resize(values, shape)
 
     def table(self, name: str, *shape: int) -> None:
         """A learned table or vector."""

@@ -39,7 +39,7 @@ def list_models(json: JsonOption = False) -> None:
 def pull(
     name: Annotated[str, Argument(help="Hub id, organisation/model.")], json: JsonOption = False
 ) -> None:
-    """Download a CLIP, SigLIP, SigLIP 2, sentence or Whisper model from the hub, only the needed files.
+    """Download an encoder, a sentence or Whisper model from the hub, only the needed files.
 
     Nothing is downloaded while HF_HUB_OFFLINE is set.
 

@@ -93,7 +93,13 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's method raises an error for `~nobody`
     if is_folder(folder):
         if lacks := _lacks(folder):
-            raise MissingModel(f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}")
+            pickled = next(iter(sorted(folder.glob("*.pt"))), None)
+            hint = (
+                f"; `moviola models convert {pickled} NEW_FOLDER` makes one of that pickle" if pickled else ""
+            )
+            raise MissingModel(
+                f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}{hint}"
+            )
         return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))
     cached = hub_snapshot(name) if looks_like_hub_id(name) else None
     if cached is None:

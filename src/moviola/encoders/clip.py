@@ -50,9 +50,6 @@ CLIP_LINE = 0.28
 few frames reach it that show something else. LAION kept pairs of a cosine of .28 (CLIP ViT-B/32) or more.
 """
 
-_WIDE = 512
-"""Width of a layer from which on 8 bits are faster than 32."""
-
 CURVE_OPTIONS = ("context", "level", "floor", "before", "after", "coarse_share")
 """Options of ``moviola.retrieval.CurveRefiner``."""
 
@@ -102,7 +99,7 @@ class ClipEncoder(CheckpointEncoder):
         """Precision of frames: ``"int8"`` where layers are wide enough to gain by it, if no precision was
         named, else ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32.
         """
-        wide = self._is.frame_settings["hidden_size"] >= _WIDE
+        wide = self._is.frame_settings["hidden_size"] >= self._is.wide
         free = self._choice.is_free and self._is_compiled
         return "int8" if free and wide else self._choice.precision
 

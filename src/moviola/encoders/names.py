@@ -60,7 +60,7 @@ class Names:
     beginnings: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, name: str) -> Part:
-        """Where a tensor lies that is asked for."""
+        """Where a tensor lies, by the name that callers have for it."""
         number = re.search(r"\.(\d+)\.", name)
         layer = name if number is None else name.replace(number[0], ".{n}.", 1)
         place, _, kind = layer.rpartition(".")

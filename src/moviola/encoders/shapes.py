@@ -54,7 +54,7 @@ class _Shapes(FrameNetwork):
         return found if fits else self._wrong(name, expected)
 
     def table(self, name: str, rows: int) -> Rows:
-        """A table of at least so many rows as wide as the tower."""
+        """A table as wide as the tower, of at least this number of rows."""
         found = self._expect(name, None, self.config["hidden_size"])
         if found[0] < rows:
             self._wrong(name, (f"{rows} or more", found[1]))

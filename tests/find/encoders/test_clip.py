@@ -208,6 +208,21 @@ def test_damaged_files_are_named(make_clip: Callable[..., Path]) -> None:
         load_encoder(str(folder))
 
 
+@pytest.mark.parametrize("family", ["clip", "siglip"])
+def test_tensors_of_another_shape_are_named(
+    family: str, make_clip: Callable[..., Path], make_siglip: Callable[..., Path]
+) -> None:
+    """They broke the runtime's graph, or a product, in the middle of the first search."""
+    from safetensors.torch import load_file, save_file
+
+    folder = {"clip": make_clip, "siglip": make_siglip}[family]()
+    state = load_file(folder / "model.safetensors")
+    for name in ("vision_model.post_layernorm.bias", "text_model.encoder.layers.1.mlp.fc2.weight"):
+        save_file(state | {name: torch.zeros(5)}, folder / "model.safetensors")
+        with pytest.raises(DataError, match=rf"model\.safetensors: '{name}' gives a tensor of shape \[5\]"):
+            load_encoder(str(folder)).encode_text(["a"])
+
+
 def test_weights_of_a_type_that_is_not_read_are_named(make_clip: Callable[..., Path]) -> None:
     """Quantised checkpoints keep their matrices as 8-bit numbers."""
     from safetensors.torch import load_file, save_file

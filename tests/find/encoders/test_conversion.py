@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import random_checkpoints
 from moviola.cli import all_commands
 from moviola.encoders import convert_pickle, load_encoder
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError, InvalidValue, MissingModel
 from open_clips import KINDS
 from towers_by_formula import Formulas, cosines, rotated
 
@@ -54,6 +54,8 @@ def test_a_pe_core_of_its_authors(tmp_path: Path) -> None:
     tensors = random_checkpoints.pe_core(path, VISION, SIZES, 64)
     done = CliRunner().invoke(all_commands(), ["models", "convert", str(path), str(tmp_path / "made")])
     assert done.exit_code == 0, done.output
+    with pytest.raises(MissingModel, match=r"convert .*PE-Core-T16-48\.pt NEW_FOLDER"):
+        load_encoder(str(tmp_path))
     random_checkpoints.with_tokenizer(tmp_path / "made")
     encoder: Any = load_encoder(str(tmp_path / "made"), device="cpu", precision="fp32")
     assert (encoder.frame_size.height, encoder.frame_size.fit, encoder.dim) == (48, "stretch", 64)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.encoders.published import PUBLISHED, Machine, Published, suggested, this_machine
+from published_encoders import row_of
 from published_models import MODELS
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.name)
@@ -49,3 +54,16 @@ def test_the_list_says_what_suits_this_machine() -> None:
     assert f"Recommended for this machine ({machine})" in " ".join(done.output.split())
     assert all(one.model.name in done.output for one in suggested(machine))
     assert machine.cores >= 1
+
+
+MEASURED = json.loads((ROOT / "benchmarks" / "published_encoders.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.name)
+def test_what_is_said_was_measured(model: Published) -> None:
+    """The page has the row that the script writes, and suggestions go by the same milliseconds."""
+    found = MEASURED.get(model.name, {})
+    assert row_of(model.name, found) in (ROOT / "docs" / "howto" / "encoder.md").read_text(encoding="utf-8")
+    assert model.milliseconds == (round(found["frame_ms"]) if found else None)
+    if found:
+        assert min(found["frame_cosine"], found["text_cosine"]) > 0.99999

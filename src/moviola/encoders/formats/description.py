@@ -26,6 +26,7 @@ class Description:
         tokenizer: opens it.
         longest: most tokens of a text.
         dim: length of a feature vector, as the settings state it.
+        wide: width of the tower of pictures from which on 8 bits compute it, where none were named.
         sigmoid: trained with a sigmoid, whose scale and bias give the probability of a match.
         languages: those it was trained on, where its files imply them.
         by_transformers: module and class of transformers that opens it, and the submodule that projects its
@@ -41,6 +42,7 @@ class Description:
     tokenizer: Callable[[], Tokenize]
     longest: int
     dim: int
+    wide: int
     sigmoid: bool
     languages: tuple[str, ...] = ()
     by_transformers: tuple[str, str, str] | None = field(default=None)
