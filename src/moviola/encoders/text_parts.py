@@ -39,7 +39,7 @@ POOLS: dict[str, Ends | None] = {
     "first": lambda _, ids: np.zeros(len(ids), dtype=np.int64),
     "mean": None,
 }
-"""What stands for a text: the state of its end token (CLIP), of its last place, padding too (SigLIP), of its
+"""Vector of a text: the state of its end token (CLIP), of its last place, padding too (SigLIP), of its
 first token (BERT), or the mean of the states of its tokens.
 """
 

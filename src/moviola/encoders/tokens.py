@@ -134,7 +134,7 @@ def ruled_tokenizer(checkpoint: Checkpoint, rules: TokenRules, vocabulary: int) 
 
 def bert_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tokenize:
     """WordPiece (Devlin et al. 2019): first token, text, last token; from ``tokenizer.json``, or from
-    ``vocab.txt``, whose text is in lower case unless ``do_lower_case`` says otherwise.
+    ``vocab.txt``, whose text is in lower case unless ``do_lower_case`` is false.
     """
     longest = text_config["context_length"]
     if (checkpoint.folder / "tokenizer.json").is_file() or not (checkpoint.folder / "vocab.txt").is_file():

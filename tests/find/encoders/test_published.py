@@ -1,4 +1,4 @@
-"""What is said of published encoders is what they have; what is suggested suits the machine."""
+"""Published encoders have the sizes that are listed; suggestions suit the machine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MEASURED = json.loads((ROOT / "benchmarks" / "published_encoders.json").read_tex
 
 
 @pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.name)
-def test_what_is_said_was_measured(model: Published) -> None:
+def test_listed_costs_were_measured(model: Published) -> None:
     """The page has the row that the script writes, and suggestions go by the same milliseconds."""
     found = MEASURED.get(model.name, {})
     assert row_of(model.name, found) in (ROOT / "docs" / "howto" / "encoder.md").read_text(encoding="utf-8")

@@ -76,7 +76,7 @@ class Section:
         return given
 
     def one_of(self, key: str, known: Mapping[str, Any], default: str) -> Any:
-        """What the name that is stated stands for; errors as of :meth:`known`."""
+        """What the name that is stated stands for; errors like those of :meth:`known`."""
         return self.known(key, self.text(key, default), known)
 
     def known(self, key: str, name: str, known: Mapping[str, Any]) -> Any:
