@@ -267,7 +267,9 @@ def searched(name: str, videos: Path) -> dict[str, Any]:
         queries, right = rows("queries.csv"), 0
         for row in queries:
             wanted = {Path(files[clip]).stem for clip in row["clips"].split()}
-            right += any(found.video_id in wanted for found in library.search(row["query"], top_k=1, by="visual"))
+            right += any(
+                found.video_id in wanted for found in library.search(row["query"], top_k=1, by="visual")
+            )
         return {"queries": len(queries), "right_first": right, "films": len(library)}
 
 

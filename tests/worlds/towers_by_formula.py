@@ -154,7 +154,8 @@ class Formulas:
     def bert_states(self, prefix: str, ids: list[int], heads: int, first_place: int) -> Array:
         """Last states of a BERT (Devlin et al. 2019); a RoBERTa's places begin behind padding's own."""
         table = f"{prefix}embeddings"
-        places = np.arange(first_place, first_place + len(ids))
+        real = np.array(ids) != first_place - 1  # the padding's own place, which only RoBERTas have
+        places = np.where(real, real.cumsum() + first_place - 1, first_place - 1)
         x = self[f"{table}.word_embeddings.weight"][ids] + self[f"{table}.position_embeddings.weight"][places]
         x = self.norm(f"{table}.LayerNorm", x + self[f"{table}.token_type_embeddings.weight"][0])
         number = 0

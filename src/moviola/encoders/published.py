@@ -55,12 +55,21 @@ class Published:
 _MIT, _APACHE, _MANY = "MIT, not verified", "Apache-2.0, not verified", "many languages"
 
 PUBLISHED = (
-    Published("laion/CLIP-ViT-B-32-laion2B-s34B-b79K", "ViT-B/32, 224 px", 151, 4.4, "English", _MIT),
-    Published("timm/PE-Core-T-16-384", "ViT-T/16, 384 px", 70, 4.7, "English", "Apache-2.0"),
-    Published("timm/PE-Core-S-16-384", "ViT-S/16, 384 px", 87, 15.7, "English", "Apache-2.0"),
-    Published("laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K", "ViT-B/16, 224 px", 150, 17.6, "English", _MIT),
     Published(
-        "timm/PE-Core-B-16", "ViT-B/16, 224 px", 448, 17.8, "English", "Apache-2.0", quality="MSR-VTT 47.6"
+        "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", "ViT-B/32, 224 px", 151, 4.4, "English", _MIT,
+        milliseconds=20,
+    ),
+    Published("timm/PE-Core-T-16-384", "ViT-T/16, 384 px", 70, 4.7, "English", "Apache-2.0", milliseconds=48),
+    Published(
+        "timm/PE-Core-S-16-384", "ViT-S/16, 384 px", 87, 15.7, "English", "Apache-2.0", milliseconds=112,
+    ),
+    Published(
+        "laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K", "ViT-B/16, 224 px", 150, 17.6, "English", _MIT,
+        milliseconds=83,
+    ),
+    Published(
+        "timm/PE-Core-B-16", "ViT-B/16, 224 px", 448, 17.8, "English", "Apache-2.0",
+        quality="MSR-VTT 47.6", milliseconds=86,
     ),
     Published("laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K", "ViT-L/14, 224 px", 428, 81.0, "English", _MIT),
     Published("laion/CLIP-ViT-H-14-laion2B-s32B-b79K", "ViT-H/14, 224 px", 986, 167.3, "English", _MIT),
@@ -73,13 +82,16 @@ PUBLISHED = (
         any_use=False,
     ),
     Published(
-        "laion/CLIP-ViT-B-32-xlm-roberta-base-laion5B-s13B-b90k", "ViT-B/32, 224 px", 366, 4.4, _MANY, _MIT
+        "laion/CLIP-ViT-B-32-xlm-roberta-base-laion5B-s13B-b90k", "ViT-B/32, 224 px", 366, 4.4, _MANY, _MIT,
+        milliseconds=21,
     ),
-    Published("google/siglip2-base-patch16-224", "ViT-B/16, 224 px", 375, 17.7, _MANY, _APACHE),
+    Published(
+        "google/siglip2-base-patch16-224", "ViT-B/16, 224 px", 375, 17.7, _MANY, _APACHE, milliseconds=81,
+    ),
     Published("timm/ViT-B-16-SigLIP-i18n-256", "ViT-B/16, 256 px", 371, 23.4, _MANY, _APACHE),
     Published(
         "OFA-Sys/chinese-clip-vit-base-patch16", "ViT-B/16, 224 px", 189, 17.6, "Chinese", "not verified",
-        any_use=False,
+        any_use=False, milliseconds=81,
     ),
 )  # fmt: skip
 """One of each architecture that people mostly ask for, smaller ones first, by the languages of texts."""
