@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 _OF_OTHERS: dict[str, str] = {
-    "search": "ask find grep lookup query",
+    "search": "find grep lookup query",
     "index": "add build import ingest init new reindex scan sync update",
     "open": "play view watch-moment",
     "serve": "browse gui server start ui web",
