@@ -134,7 +134,7 @@ def test_columns_that_no_file_has_are_made_of_one_reading(
     read = []
     facts_of = store_module.facts_of
     monkeypatch.setattr(store_module, "facts_of", lambda *of: read.append(1) or facts_of(*of))
-    assert set(columns(library)) == {name for name in COLUMNS if name != "near"}
+    assert set(columns(library)) == set(COLUMNS)
     assert len(read) == 1
 
 

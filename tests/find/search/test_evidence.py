@@ -198,7 +198,8 @@ def _reads_phrases(library: Library) -> None:
     """From now on the library's encoder judges texts by their phrases."""
     searcher = library._searcher
     assert searcher._background is not None
-    searcher._background = replace(searcher._background, by_phrases=True)
+    encoders, background = searcher._background
+    searcher._background = encoders, replace(background, by_phrases=True)
     searcher._retrievals.clear()
 
 
