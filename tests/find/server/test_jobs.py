@@ -192,7 +192,7 @@ import sys
 from contextlib import nullcontext
 from moviola.server import worker
 
-worker.Library, worker._indexed = lambda library, device: nullcontext(), lambda *_: {}["frames"]
+worker.Library, worker._indexed = lambda library, **_: nullcontext(), lambda *_: {}["frames"]
 sys.exit(worker.main())
 """
 
@@ -233,7 +233,7 @@ def indexed(*_):
     os.write(1, b"half a line")
     return IngestReport(added=["a"])
 
-worker.Library, worker._indexed = lambda library, device: nullcontext(), indexed
+worker.Library, worker._indexed = lambda library, **_: nullcontext(), indexed
 sys.exit(worker.main())
 """
 

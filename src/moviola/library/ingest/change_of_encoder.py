@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moviola.encoders.device_choice import PRECISIONS
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, counted
@@ -32,11 +32,13 @@ from moviola.library.disk.other_frames import FRAMES, OTHER_FRAMES, OtherExtent
 from moviola.library.disk.settings import OF_PICTURES, Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import shards_in_backup
-from moviola.library.ingest.frame_features import Encoded, Refused
 from moviola.library.ingest.learning_again import learn_again
 from moviola.library.ingest.pictures_again import WAITS, encode_pictures, file_of, say_state
 from moviola.library.ingest.plan import FoundFile, IngestProgress, Paused
 from moviola.library.userdata.concepts import settle_concepts
+
+if TYPE_CHECKING:
+    from moviola.library.ingest.frame_features import Encoded
 
 __all__ = [
     "BegunChange", "ChangePlan", "EncoderChange", "Wanted", "change_begun", "change_encoder", "command_to",
@@ -318,6 +320,8 @@ class _Change:
 
     def encode(self, progress: Progress) -> None:
         """Encode the videos that wait and can be read, one after the other; each is in when it is done."""
+        from moviola.library.ingest.frame_features import Refused
+
         store, target = self._store, self._target
         files = [found for video in self._pending() if isinstance(found := file_of(store, video), FoundFile)]
         if not files:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from moviola.errors import MediaError
-from moviola.media import VIDEO_SUFFIXES, probe
 
 __all__ = ["about_seconds"]
 
@@ -19,6 +18,8 @@ def about_seconds(sources: Sequence[Path]) -> float:
     """About how many seconds of video lie in files and folders: a dozen files are looked at, and the others
     taken to be as long by their size. 0 where none of these can be read.
     """
+    from moviola.media import probe  # with PyAV, which a search does without
+
     sizes = dict(_sizes(sources))
     files = sorted(sizes, key=lambda path: (sizes[path], path))
     seconds, looked_at = 0.0, 0
@@ -31,6 +32,8 @@ def about_seconds(sources: Sequence[Path]) -> float:
 
 def _sizes(sources: Sequence[Path]) -> Iterator[tuple[Path, int]]:
     """The video files, by their suffix, and their sizes."""
+    from moviola.media import VIDEO_SUFFIXES
+
     for source in sources:
         below = (Path(folder, name) for folder, _, names in os.walk(source) for name in names)
         videos = (path for path in below if path.suffix.lower() in VIDEO_SUFFIXES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from moviola.features import Extent
 from moviola.files.reasons import reason
@@ -14,9 +15,11 @@ from moviola.library.disk.other_frames import FRAMES
 from moviola.library.disk.places import present_path
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.frame_features import Encoded, EncodedPart, Refused, encode_videos
 from moviola.library.ingest.learning_again import learn_again
 from moviola.library.ingest.plan import FoundFile, IngestProgress
+
+if TYPE_CHECKING:
+    from moviola.library.ingest.frame_features import Encoded, Refused
 
 __all__ = ["WAITS", "encode_pictures", "encode_where_missing", "file_of", "say_state"]
 
@@ -29,6 +32,9 @@ def encode_pictures(
     files: Sequence[FoundFile], encoders: LibraryEncoders, settings: Settings, progress: Progress
 ) -> Iterator[Encoded | Refused]:
     """Pictures of files, encoded, in the order of the files; nothing else of them is read."""
+    # With PyAV, which a search does without.
+    from moviola.library.ingest.frame_features import EncodedPart, encode_videos
+
     visual, done = encoders.visual, 0
     assert visual is not None
 
@@ -76,6 +82,8 @@ def encode_where_missing(
     changed; concepts with moments of them are learnt again. Under the write lock. Returns why, of those that
     cannot be read.
     """
+    from moviola.library.ingest.frame_features import Refused
+
     settings, catalogue = store.settings, store.catalogue
     if not settings.encoder:
         return {}
