@@ -28,7 +28,7 @@ PRINTED = [*tables_of_comparison.PRINTED, *tables_of_measurements.PRINTED]
 ELSEWHERE = {
     "figures.md": (),
     "scores.md": (),
-    "howto/encoder.md": ("| `precision`",),
+    "howto/encoder.md": ("| `precision`", "| format", "| encoder | pictures"),  # encoders/test_published.py
     "studies.md": ("| to",),
     "benchmark/README.md": (),
     "benchmark/claims.md": ("| claim",),  # test_printed_claims.py
