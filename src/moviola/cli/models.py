@@ -54,7 +54,7 @@ def pull(
 
 
 @models.command()
-def convert(
+def unpickle(
     pickle: Annotated[Path, Argument(help="open_clip_pytorch_model.bin, or PE-Core-….pt.")],
     folder: Annotated[Path, Argument(help="New folder for the checkpoint.")],
     json: JsonOption = False,
@@ -64,7 +64,7 @@ def convert(
     An open_clip_pytorch_model.bin needs its open_clip_config.json beside it. The tokenizer's files are copied
     if they are there, too.
 
-    Example: `moviola models convert PE-Core-S16-384.pt pe-core-s`
+    Example: `moviola models unpickle PE-Core-S16-384.pt pe-core-s`
 
     From Python: `moviola.encoders.convert_pickle`.
     """

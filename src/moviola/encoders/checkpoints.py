@@ -94,9 +94,7 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
     if is_folder(folder):
         if lacks := _lacks(folder):
             pickled = next(iter(sorted(folder.glob("*.pt"))), None)
-            hint = (
-                f"; `moviola models convert {pickled} NEW_FOLDER` makes one of that pickle" if pickled else ""
-            )
+            hint = f"; `moviola models unpickle {pickled} NEW_FOLDER` makes one of that" if pickled else ""
             raise MissingModel(
                 f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}{hint}"
             )

@@ -136,7 +136,7 @@ def pull_model(name: str) -> Path:
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
         raise MissingModel(
             f"{name}: the hub has no weights for it that can be read here (a pickle can be fetched by hand "
-            "and converted with `moviola models convert`); take another model"
+            "and converted with `moviola models unpickle`); take another model"
         )
     return folder
 

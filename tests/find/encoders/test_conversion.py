@@ -52,9 +52,9 @@ def test_a_pe_core_of_its_authors(tmp_path: Path) -> None:
     """Sizes come from its tensors, for it has no settings; features are those of the formulas."""
     path = tmp_path / "PE-Core-T16-48.pt"
     tensors = random_checkpoints.pe_core(path, VISION, SIZES, 64)
-    done = CliRunner().invoke(all_commands(), ["models", "convert", str(path), str(tmp_path / "made")])
+    done = CliRunner().invoke(all_commands(), ["models", "unpickle", str(path), str(tmp_path / "made")])
     assert done.exit_code == 0, done.output
-    with pytest.raises(MissingModel, match=r"convert .*PE-Core-T16-48\.pt NEW_FOLDER"):
+    with pytest.raises(MissingModel, match=r"unpickle .*PE-Core-T16-48\.pt NEW_FOLDER"):
         load_encoder(str(tmp_path))
     random_checkpoints.with_tokenizer(tmp_path / "made")
     encoder: Any = load_encoder(str(tmp_path / "made"), device="cpu", precision="fp32")

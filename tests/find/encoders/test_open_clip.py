@@ -245,7 +245,7 @@ def test_pickled_weights_are_not_opened(make: Callable[[str], Path]) -> None:
     folder = make("laion")
     (folder / "open_clip_model.safetensors").rename(folder / "open_clip_pytorch_model.bin")
     with pytest.raises(
-        MissingModel, match=r"open_clip_pytorch_model\.bin is a pickle.*`moviola models convert "
+        MissingModel, match=r"open_clip_pytorch_model\.bin is a pickle.*`moviola models unpickle "
     ):
         load_encoder(str(folder))
 

@@ -203,7 +203,7 @@ def _weights(folder: Path, own: Names) -> Weights:
             f"{folder}: holds no {OPEN_CLIP_WEIGHTS}"
             + (
                 f"; {pickled} is a pickle, which is not read here: convert it once with `moviola models "
-                "convert "
+                "unpickle "
                 f"{folder / pickled} NEW_FOLDER`"
                 if pickled
                 else "; fetch the checkpoint again"
