@@ -88,3 +88,18 @@ def test_the_version_needs_no_command() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"moviola \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+def test_no_command_hides_another_of_its_name() -> None:
+    """`models convert` was an encoder's and a checkpoint's: the second one was not there."""
+
+    def callbacks(group: typer.Typer) -> Iterator[object]:
+        yield from (command.callback for command in group.registered_commands)
+        for below in group.registered_groups:
+            assert below.typer_instance is not None
+            yield from callbacks(below.typer_instance)
+
+    there = {*callbacks(all_commands())}
+    assert [
+        own for added in plugins(HOOK) for own in callbacks(added.load(typer.Typer)) if own not in there
+    ] == []
