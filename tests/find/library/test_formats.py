@@ -24,6 +24,7 @@ from moviola.library.disk import upgrade
 from moviola.library.disk.schema import CUES_OF
 from moviola.library.userdata.entries import UserData
 from moviola.library.userdata.values import Collection, KeptMoment, Mark, SavedSearch
+from moviola.retrieval.proposals import APART, MERGES
 from moviola.retrieval.saved import description
 from moviola.search import (
     Asked,
@@ -58,7 +59,7 @@ def as_then(name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.setattr("moviola.encoders.clip.DEMO_FOLDER", encoder)
             break
     if name == "70b3478":  # another default, not another format
-        monkeypatch.setattr("moviola.retrieval.pipeline.merged_apart", lambda searched: 20)
+        monkeypatch.setitem(MERGES, APART, lambda searched: 20)
     return folder
 
 
