@@ -26,8 +26,10 @@ __all__ = [
 
 LONGEST_SIDE = 512
 """Pixels of a still."""
-MOST_STILLS, MOST_LETTERS = 5, 1_500
-"""Of one moment."""
+MOST_STILLS = 5
+"""Stills of one moment."""
+MOST_LETTERS = 1_500
+"""Letters of what is said and written in one moment."""
 _QUALITY = 80
 # Seconds from which on a moment has four stills, and five.
 _LONGER = (6.0, 20.0)
