@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor
@@ -12,12 +11,11 @@ from moviola.study.models.batches import Ranked
 from moviola.study.models.conquer import Context
 from moviola.study.training.corpus import ANSWERS, best_videos
 from moviola.study.training.data import Split
-from moviola.study.training.loop import LoopConfig, Task
+from moviola.study.training.loop import LoopConfig
 from moviola.study.training.recipe import AnswerSettings
 from moviola.study.training.recipes.ranking import FirstStageRecipe, adamw, first_stage_of
 from moviola.study.training.settings import TrainingSettings
-from moviola.study.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
-from moviola.study.training.validation import judge
+from moviola.study.training.tasks.candidates import CandidateSampling
 
 __all__ = ["CONQUER"]
 
@@ -35,17 +33,6 @@ class ConquerRecipe(FirstStageRecipe):
         loops={"train": LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)},
         sampling=CandidateSampling(),
     )
-
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on pairs with videos that the first stage takes for answers."""
-        loop, sampling = settings.loops["train"], settings.sampling
-        yield CandidateTask(
-            model, *self.inputs(model, train), train.pairs,
-            lambda batch, epoch, generator: model.loss(batch),
-            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
-            hardest=hardest_videos(first_stage_of(train), train.pairs, sampling.pool),
-            negatives=sampling.negatives,
-        )  # fmt: skip
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""

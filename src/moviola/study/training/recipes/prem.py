@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from moviola.features import Integers, QueryFeatures
 from moviola.retrieval import Moments
@@ -113,17 +114,9 @@ class PremGivenRecipe(FirstStageRecipe):
         loops={"train": PremRecipe.settings.loops["localizer"]}, sampling=PremRecipe.settings.sampling
     )
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on pairs with videos that the first stage takes for answers."""
-        loop, sampling = settings.loops["train"], settings.sampling
-        model.to(loop.device)
-        yield CandidateTask(
-            model.localizer, *self.inputs(model, train), train.pairs,
-            lambda batch, epoch, generator: model.localizer_loss(batch),
-            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
-            hardest=hardest_videos(first_stage_of(train), train.pairs, sampling.pool),
-            negatives=sampling.negatives,
-        )  # fmt: skip
+    def trained(self, model: Any) -> tuple[nn.Module, Callable[[Any], Mapping[str, Tensor]]]:
+        """The localizer alone."""
+        return model.localizer, model.localizer_loss
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best moments of each query in the first stage's best videos."""

@@ -8,7 +8,7 @@ are in :mod:`moviola.study.training.data_sets`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from moviola.study.training.loop import Task
 from moviola.study.training.optimizers import OptimizerConfig
 from moviola.study.training.recipe import AnswerSettings, Recipe
 from moviola.study.training.settings import TrainingSettings
+from moviola.study.training.tasks.candidates import CandidateTask, hardest_videos
 from moviola.study.training.tasks.pairs import PairLoss, PairSampling, PairTask
 from moviola.study.training.validation import judge
 
@@ -118,6 +119,21 @@ class FirstStageRecipe(CandidateRecipe):
     """Of these, those whose first stage is another system's: CONQUER, and PREM's localizer alone."""
 
     needs = frozenset({"first_stage"})
+
+    def trained(self, model: Any) -> tuple[nn.Module, Callable[[Any], Mapping[str, Tensor]]]:
+        """The part of a model that is trained, and its loss of a batch."""
+        return model, model.loss
+
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        """One phase, on pairs with videos that the first stage takes for answers."""
+        loop, sampling = settings.loops["train"], settings.sampling
+        part, loss = self.trained(model.to(loop.device))
+        yield CandidateTask(
+            part, *self.inputs(model, train), train.pairs, lambda batch, epoch, generator: loss(batch),
+            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
+            hardest=hardest_videos(first_stage_of(train), train.pairs, sampling.pool),
+            negatives=sampling.negatives,
+        )  # fmt: skip
 
     def ranked_by(self, model: Any, split: Split, rank: Callable[..., Ranked]) -> Moments:
         """``rank`` for some queries at a time, in all videos with their first-stage scores."""
