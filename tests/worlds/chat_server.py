@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from moviola.looker import Endpoint
 from moviola.search.limited import Answer
+from socket_server import SocketServer
 
 __all__ = ["ChatModel", "ChatServer", "said", "verdict"]
 
@@ -62,7 +62,7 @@ class ChatModel:
         return reply if isinstance(reply, Answer) else reply(sent["messages"])
 
 
-class ChatServer:
+class ChatServer(SocketServer):
     """A server on a socket of this machine, that answers requests with bytes.
 
     Attributes:
@@ -74,33 +74,25 @@ class ChatServer:
         self.body, self.status, self.headers = body, status, headers or {}
         self.later: list[bytes] = []
         self.requests: list[tuple[str, Mapping[str, str]]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"chat": self}))
+        super().__init__(_Handler)
 
     @property
     def url(self) -> str:
         """Its base address."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        return f"{super().url}/v1"
 
 
 class _Handler(BaseHTTPRequestHandler):
-    chat: ChatServer
+    own: ChatServer
 
     def do_POST(self) -> None:
-        body = self.chat.body
-        if self.chat.later:  # before the client has its answer, and asks again
-            self.chat.body = self.chat.later.pop(0)
-        self.chat.requests.append((self.path, dict(self.headers)))
+        body = self.own.body
+        if self.own.later:  # before the client has its answer, and asks again
+            self.own.body = self.own.later.pop(0)
+        self.own.requests.append((self.path, dict(self.headers)))
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(self.chat.status)
-        for name, value in self.chat.headers.items():
+        self.send_response(self.own.status)
+        for name, value in self.own.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from http.cookies import SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from socket_server import SocketServer
 
 __all__ = ["DresServer"]
 
 
-class DresServer:
+class DresServer(SocketServer):
     """An evaluation server in a thread.
 
     Attributes:
@@ -36,20 +37,7 @@ class DresServer:
         self.sessions: set[str] = set()
         self.addresses: list[str] = []
         self.signed_in = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"dres": self}))
-
-    @property
-    def url(self) -> str:
-        """Address, without ``/api``."""
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(_Handler)
 
     def answer(self, method: str, path: str, session: str, body: Any) -> tuple[int, Any]:
         """Status and body of the answer to a request."""
@@ -71,7 +59,7 @@ class DresServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    dres: DresServer
+    own: DresServer
 
     def do_GET(self) -> None:
         self._answer(None)
@@ -80,9 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _answer(self, body: Any) -> None:
-        self.dres.addresses.append(self.path)
+        self.own.addresses.append(self.path)
         session = SimpleCookie(self.headers.get("Cookie", "")).get("SESSIONID")
-        status, said = self.dres.answer(self.command, self.path, session.value if session else "", body)
+        status, said = self.own.answer(self.command, self.path, session.value if session else "", body)
         content = said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
