@@ -30,7 +30,10 @@ def list_models(json: JsonOption = False) -> None:
     )
     show_records(json, found, ("model", "kind", "source", "MiB", "knows"), rows)
     machine = this_machine()
-    note(f"Recommended for this machine ({machine}), by `moviola models pull NAME`:")
+    note(
+        f"Recommended for this machine ({machine}), by `moviola models pull NAME`; milliseconds as they were "
+        "measured on another one:"
+    )
     for one in suggested(machine):
         note(f"  {one}{' (is here)' if one.model.name in {model.name for model in found} else ''}")
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moviola.cli import all_commands
+from moviola.encoders import BETTER
 from moviola.encoders.published import PUBLISHED, Machine, Published, suggested, this_machine
 from published_encoders import row_of
 from published_models import MODELS
@@ -45,6 +46,12 @@ def test_more_machine_gets_a_larger_encoder() -> None:
     (small, *_), (large, *_) = suggested(Machine(64, False, 1.0)), suggested(Machine(64, False, 64.0))
     assert small.model.megabytes < 1000 * 1.0 / 2 < large.model.megabytes
     assert suggested(Machine(64, False, None)) == suggested(Machine(64, False, 1e6))
+
+
+def test_the_first_index_offers_one_of_them() -> None:
+    """By its name and its work, which are written in two places."""
+    work = {model.name: model.work for model in PUBLISHED}
+    assert BETTER.operations == pytest.approx(2e9 * work[BETTER.name], rel=0.05)
 
 
 def test_the_list_says_what_suits_this_machine() -> None:
