@@ -25,7 +25,7 @@ from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
-from moviola.library.disk.lock import writing
+from moviola.library.disk.lock import sweep_drafts, writing
 from moviola.library.disk.other_frames import OTHER_FRAMES, OtherExtent
 from moviola.library.disk.settings import SETTINGS_FILE, Settings
 from moviola.library.disk.store import LibraryStore
@@ -173,6 +173,7 @@ def mend_settings(folder: Path, *, dry_run: bool = False) -> list[Problem]:
     with closing(Catalogue(folder, read_only=dry_run)) as catalogue, ExitStack() as lock:
         if not dry_run:
             lock.enter_context(writing(folder))
+            sweep_drafts(folder)
         own, wrong = _settings_of(folder)
         try:
             noted = catalogue.noted_settings()
