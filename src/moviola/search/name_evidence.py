@@ -7,14 +7,15 @@ text with the distinctive words of the name is above the one that one in a thous
 reaches (:meth:`moviola.search.meaning.Meaning.name_shares`). A video has the words of all names of its files.
 
 A name belongs to a video and does not say *where* in it. So it gives one result, the video as a whole, with a
-score of .55 times the share s, or more where the best of its moments, with a score q, agrees: 1 - (1 - .55 s)
-(1 - s q). Of the videos that a name alone finds three in five show what is asked (`benchmarks/no_match`). And
-it multiplies the odds of the video's moments by up to 4, so that it makes none strong that is not possible by
-what is seen or heard.
+score of .75 times the root of the share s, or more where the best of its moments, with a score q, agrees: 1 -
+(1 - .75 sqrt(s)) (1 - s q). Of the videos whose names fit wholly four in five show what is asked, of those
+whose names have half of the words two in three (`benchmarks/no_match`). And it multiplies the odds of the
+video's moments by 4 to the power of sqrt(s), so that it makes none strong that is not possible by what is
+seen or heard.
 
 A title in the file is a name. All that the file says (title, keywords, description, people) is compared by
-words alone, and counts for half of a name: long texts hold words by accident, and nobody measured them, so by
-itself a description makes a video possible, never strong.
+words alone, and counts for two fifths of a name: long texts hold words by accident, and nobody measured them,
+so by itself a description makes a video possible, never strong.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ __all__ = [
 Shares = Mapping[int, tuple[Reason, ...]]
 """What speaks for videos as a whole, by row number: names, descriptions."""
 
-DESCRIBED = 0.5
-"""The part of a name for which a description counts."""
+DESCRIBED = 0.4
+"""The part of a name for which a description counts: it makes no video strong by itself."""
 
-BY_NAME = 0.55
+BY_NAME = 0.75
 """The score of a video whose name fits wholly."""
 
 # Largest factor for the odds of moments, by which one that is just possible is just strong.
@@ -120,7 +121,7 @@ def with_names(found: Sequence[Candidate], shares: Shares) -> list[Candidate]:
     added = []
     for one in found:
         if share := share_of(why := shares.get(one.row, ())):
-            raised = with_odds_times(one, math.exp(math.log(_ODDS) * share))
+            raised = with_odds_times(one, _ODDS ** math.sqrt(share))
             added.append(replace(raised, why=(*one.why, *why)))
         else:
             added.append(one)
@@ -145,7 +146,7 @@ def named(
     for share, row in [pair for pair in best if pair[0] >= _LEAST_SHARE][:_MOST]:
         start, end = stretch(-row)
         if start < end:
-            score = 1 - (1 - BY_NAME * share) * (1 - share * seen[-row])
+            score = 1 - (1 - BY_NAME * math.sqrt(share)) * (1 - share * seen[-row])
             why = shares[-row]
             results.append(Candidate(-row, Span(start, end), score, "named", match=seen[-row], why=why))
     return results

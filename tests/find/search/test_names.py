@@ -101,7 +101,7 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
     (own,) = [one for one in both if one.source == "named"]
     assert (own.video_id, own.start, own.end) == (f"holiday_{place}", 0, duration)
     best = max(one.score for one in seen if one.video_id == own.video_id)
-    assert (own.score, own.why) == (pytest.approx(1 - 0.45 * (1 - best), rel=1e-6), (Reason("named", 1.0),))
+    assert (own.score, own.why) == (pytest.approx(1 - 0.25 * (1 - best), rel=1e-6), (Reason("named", 1.0),))
     before = {(one.video_id, one.start, one.end): one.score for one in seen}
     after = {(one.video_id, one.start, one.end): one for one in both if one.source != "named"}
     assert before.keys() == after.keys()
@@ -156,7 +156,7 @@ def test_by_names_alone_whole_videos_are_found(named_library: Library) -> None:
     duration = named_library.catalogue.video("holiday_lighthouse").duration
     (found,) = named_library.search("lighthouses", by="named")
     assert (found.video_id, found.start, found.end) == ("holiday_lighthouse", 0, duration)
-    assert (found.score, found.source, found.why) == (0.55, "named", (Reason("named", 1.0),))
+    assert (found.score, found.source, found.why) == (0.75, "named", (Reason("named", 1.0),))
     (late,) = named_library.search("lighthouses", by="named", filter=Filter.parse(where="50%.."))
     assert (late.start, late.end) == (duration / 2, duration)
     assert not named_library.search("lighthouses", by="named", videos=["holiday_beach"])
