@@ -10,9 +10,11 @@ import os
 import tempfile
 import threading
 import weakref
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from itertools import accumulate, pairwise
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -40,7 +42,7 @@ class Rows(Protocol):
 
 
 class FileRows:
-    """Rows of a file.
+    """Rows of a file, or of several, one after the other.
 
     Args:
         file: its descriptor; closed with the rows.
@@ -52,9 +54,27 @@ class FileRows:
     def __init__(
         self, file: int, name: str, offset: int, shape: tuple[int, int], dtype: np.dtype[Any]
     ) -> None:
-        self._file, self._name, self._offset = file, name, offset
         self.shape, self.dtype = shape, dtype
+        # What is read, each with the place of its first byte among those of all rows.
+        self._pieces = [(file, name, offset)]
+        self._begins = [0, shape[0] * shape[1] * dtype.itemsize]
+        self._of: tuple[FileRows, ...] = ()
         weakref.finalize(self, os.close, file)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Rows of one or more others, of one width and type, which stay open as long as these."""
+        if len(parts) == 1:
+            return parts[0]
+        self = cls.__new__(cls)
+        self.shape = sum(map(len, parts)), parts[0].shape[1]
+        self.dtype, self._of = parts[0].dtype, tuple(parts)
+        self._pieces = [piece for part in parts for piece in part._pieces]
+        self._begins = [
+            0,
+            *accumulate(end - begin for part in parts for begin, end in pairwise(part._begins)),
+        ]
+        return self
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -117,9 +137,13 @@ class FileRows:
         for at, length, source in runs:
             done = 0
             while done < length:  # Linux reads at most 2 GiB in one call
-                read = read_at(self._file, data[at + done : at + length], self._offset + source + done)
+                piece = bisect_right(self._begins, source + done) - 1
+                begin, end = self._begins[piece : piece + 2]
+                file, name, offset = self._pieces[piece]
+                wanted = data[at + done : at + min(length, end - source)]
+                read = read_at(file, wanted, offset + source + done - begin)
                 if not read:
-                    raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
+                    raise SegmentIndexError(f"{name}: shorter than it was; rebuild the index")
                 done += read
 
 

@@ -7,7 +7,7 @@ where they lie in a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from moviola.files.file_rows import Rows
 from moviola.index.contract import ROWS_AT_ONCE, Ids, parts_of
 from moviola.index.half_rows import all_products
 
-__all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
+__all__ = ["Candidates", "CodedLists", "JoinedLists", "Nearest", "learnt_lists"]
 
 _VECTORS_OF_LIST = 6000
 _SAMPLE_OF_LIST, _SAMPLE_OF_CODES, _LARGEST_SAMPLE = 128, 1 << 15, 1 << 17
@@ -65,7 +65,7 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     index.pq.train(left)
     for block in blocks:
         index.add((vectors[block].astype(np.float32) - mean) @ axes)
-    return {"axes": (axes, "<f4"), **_arrays(index, means.centroids)}
+    return {"axes": (axes, "<f4"), "mean": (mean, "<f4"), **_arrays(index, means.centroids)}
 
 
 def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -155,18 +155,19 @@ class Nearest:
     """Queries with their lists in the order of probing.
 
     Attributes:
-        queries: (q, kept) float32, on the axes of the codes.
+        queries: (q, kept) float32 for each group of lists, on the axes of its codes.
         lists: (q, n) int64, numbers of lists.
         scores: (q, n) float32, how their middles score, falling.
     """
 
-    queries: NDArray[np.float32]
+    queries: tuple[NDArray[np.float32], ...]
     lists: Ids
     scores: NDArray[np.float32]
 
     def of(self, numbers: Ids) -> Nearest:
         """Those of some queries (m,) by place."""
-        return Nearest(self.queries[numbers], self.lists[numbers], self.scores[numbers])
+        queries = tuple(own[numbers] for own in self.queries)
+        return Nearest(queries, self.lists[numbers], self.scores[numbers])
 
     def part(self, begin: int, end: int) -> Nearest:
         """Those that are probed from one turn to another."""
@@ -200,15 +201,17 @@ class Candidates:
 class CodedLists:
     """Lists of codes in a file; vectors are numbered from 0.
 
-    They are ``learnt``: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept)
-    float32, the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes``, which
-    begin at ``offset`` of ``path``, each list lies (:func:`_packed_lists`).
+    They are ``learnt``: ``axes`` (dim, kept) float32, on which vectors are coded, ``mean`` (dim,) float32,
+    which was subtracted, ``centroids`` (lists, kept) float32, the middles, ``codebook``, what the codes stand
+    for, and ``table``, where in ``codes``, which begin at ``offset`` of ``path``, each list lies
+    (:func:`_packed_lists`).
     """
 
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
         import faiss
 
         self._axes, self._centroids = np.array(learnt["axes"].T, order="C"), np.array(learnt["centroids"])
+        self._mean = np.array(learnt["mean"])[None]
         self._faiss = _index(self._centroids)
         faiss.copy_array_to_vector(np.array(learnt["codebook"]), self._faiss.pq.centroids)
         _map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
@@ -220,33 +223,95 @@ class CodedLists:
     def code_size(self) -> int:
         return int(self._faiss.code_size)
 
-    def nearest(self, queries: NDArray[np.float32]) -> Nearest:
-        """All lists for queries (q, dim) float32, those whose middles score best first."""
+    def scored(self, queries: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Queries (q, dim) float32 on the axes of the codes, (q, kept), and how the middles of the lists
+        score, (q, lists).
+        """
         turned = all_products(queries, self._axes)
-        scores = all_products(turned, self._centroids)
-        order = np.argsort(-scores, axis=1, kind="stable")
-        return Nearest(turned, order, np.take_along_axis(scores, order, axis=1))
+        return turned, all_products(turned, self._centroids) + all_products(queries, self._mean)
 
-    def search(self, nearest: Nearest, count: int, allowed: NDArray[np.uint8] | None) -> Candidates:
-        """The best ``count`` vectors of the lists that each query probes, by the scores of their codes.
+    def search(
+        self,
+        turned: NDArray[np.float32],
+        numbers: Ids,
+        middles: NDArray[np.float32],
+        count: int,
+        allowed: NDArray[np.uint8] | None,
+    ) -> Candidates:
+        """The best ``count`` vectors of some lists (q, n) for each query, by the scores of their codes; -1 is
+        no list.
 
         ``allowed`` are the vectors to search, a bit each, the lowest first; None: all. No answer depends on
         the batch.
         """
         import faiss
 
-        queries = np.ascontiguousarray(nearest.queries)
+        queries, numbers, middles = map(np.ascontiguousarray, (turned, numbers, middles))
         chosen: Any = None
         if allowed is not None:
             chosen = faiss.IDSelectorBitmap(allowed)  # type: ignore[call-arg, arg-type]
         # By keyword: early versions of faiss keep no reference to what is assigned.
         parameters: Any = faiss.IVFSearchParameters(sel=chosen)  # type: ignore[call-arg]
-        parameters.nprobe = nearest.lists.shape[1]
+        parameters.nprobe = numbers.shape[1]
         scores = np.empty((len(queries), count), np.float32)
         ids = np.empty((len(queries), count), np.int64)
-        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, ids))
+        arrays = (faiss.swig_ptr(array) for array in (numbers, middles, scores, ids))
         self._faiss.search_preassigned_c(
             len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
         )
         scores[ids < 0] = -np.inf
         return Candidates(ids, scores)
+
+
+class JoinedLists:
+    """The lists of several files as one; vectors are numbered on, ``counts`` of each.
+
+    A query probes those lists whose middles score best, in whichever file they lie: codes stand for the same
+    cosines in each.
+    """
+
+    def __init__(self, parts: Sequence[CodedLists], counts: Sequence[int]) -> None:
+        self._parts = tuple(parts)
+        self._begins = np.cumsum([0, *map(len, parts)])
+        self._first_vectors = np.cumsum([0, *counts[:-1]])
+
+    def __len__(self) -> int:
+        return int(self._begins[-1])
+
+    @property
+    def code_size(self) -> int:
+        return max(part.code_size for part in self._parts)
+
+    def first(self, part: int) -> int:
+        """Number of the first list of a part."""
+        return int(self._begins[part])
+
+    def nearest(self, queries: NDArray[np.float32]) -> Nearest:
+        """All lists for queries (q, dim) float32, those whose middles score best first."""
+        turned, each = zip(*(part.scored(queries) for part in self._parts), strict=True)
+        scores = np.concatenate(each, axis=1)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        return Nearest(turned, order, np.take_along_axis(scores, order, axis=1))
+
+    def search(self, nearest: Nearest, count: int, allowed: Sequence[NDArray[np.uint8]] | None) -> Candidates:
+        """The best ``count`` vectors of the lists that each query probes; ``allowed`` as in
+        :meth:`CodedLists.search`, of each part.
+        """
+        found: Candidates | None = None
+        for number, part in enumerate(self._parts):
+            begin, end = self._begins[number : number + 2]
+            own = (nearest.lists >= begin) & (nearest.lists < end)
+            width = int(np.count_nonzero(own, axis=1).max(initial=0))
+            if not width:
+                continue
+            order = np.argsort(~own, axis=1, kind="stable")[:, :width]
+            lists = np.where(own, nearest.lists - begin, -1)
+            some = part.search(
+                nearest.queries[number], np.take_along_axis(lists, order, axis=1),
+                np.take_along_axis(nearest.scores, order, axis=1), count,
+                None if allowed is None else allowed[number],
+            )  # fmt: skip
+            some.rows[some.rows >= 0] += self._first_vectors[number]
+            found = some if found is None else found.merged(some)
+        assert found is not None  # queries probe at least one list
+        return found

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.files.file_rows import Rows
 
-__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "MadeOf", "best_first", "parts_of"]
+__all__ = [
+    "ROWS_AT_ONCE", "Groups", "Ids", "Index", "IndexStats", "MadeOf", "NewFile", "PartFile", "best_first",
+    "parts_of",
+]  # fmt: skip
 
 Ids = NDArray[np.int64]
 
@@ -23,6 +26,8 @@ Ids = NDArray[np.int64]
 _NORM_TOLERANCE = 5e-3
 ROWS_AT_ONCE = 1 << 14
 """Vectors per block where there may be many."""
+# Changes that are always few, and vectors of the whole for one of more.
+_FEW_AT_LEAST, _MAIN_OF_FEW = 4096, 64
 
 Made = TypeVar("Made")
 
@@ -48,6 +53,25 @@ class IndexStats:
     scanned_bytes: int
     ranked_bytes: int
     parameters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file of an index that never changes, and one with a bit for each of its vectors that is removed."""
+
+    path: Path
+    gone: Path | None = None
+
+
+Groups = tuple[tuple[PartFile, ...], ...]
+"""Files of an index, in groups that are searched as one each."""
+
+
+class NewFile(Protocol):
+    """Makes a file of an index."""
+
+    def __call__(self, write: Callable[[Path], None], kind: str = "faiss") -> Path:
+        """The lasting path of what ``write`` writes; ``kind`` is its suffix, ``gone`` for bits of vectors."""
 
 
 class MadeOf(Generic[Made]):
@@ -80,10 +104,10 @@ class Index(ABC):
         LADDERS: search parameters, with the values that tuning tries, rising.
         ON_SERVER: whether vectors go to a server, part by part, and not into files.
         parameters: their present values; written and read with the index.
-        origin: name of the file that the index was read from; empty for one made in memory.
+        origin: digest of the manifest that the index was read by; empty for one made in memory.
         home: folder and name of a saved index, as one path; empty before that.
-        added, removed: ids (n,) int64, rising, added and removed since the file was read. A removed id was in
-            the file; an id may be in both.
+        added, removed: ids (n,) int64, rising, added and removed since the index was read or published. A
+            removed id was in it; an id may be in both.
     """
 
     LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
@@ -159,6 +183,14 @@ class Index(ABC):
         for part in parts_of(len(ids), ROWS_AT_ONCE):
             self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
+    def extend(self, ids: Ids, vectors: Rows) -> None:
+        """Add vectors, many at once, block by block; arguments and errors as of :meth:`build`, but that
+        blocks before an error are added.
+        """
+        ids = np.asarray(ids, np.int64)
+        for part in parts_of(len(ids), ROWS_AT_ONCE):
+            self.add(ids[part], np.asarray(vectors[part], np.float32))
+
     def remove(self, ids: Ids) -> int:
         """Remove vectors by id, (n,) int64; unknown ids are ignored. Returns the number of removed ones."""
         ids = _rising(np.asarray(ids, dtype=np.int64))
@@ -183,6 +215,10 @@ class Index(ABC):
         if not len(known):
             return np.zeros(len(ids), np.bool_)
         return np.asarray(known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids)
+
+    def _state(self) -> object:
+        """An object, another one after each change."""
+        return self.sorted_ids()
 
     def sorted_ids(self) -> Ids:
         """All ids, (n,) int64, rising; not to be written to."""
@@ -210,7 +246,7 @@ class Index(ABC):
         if k < 1:
             raise InvalidValue(f"k={k}: ask for at least one segment")
         if allowed is not None:
-            allowed = self._present.of(np.asarray(allowed, dtype=np.int64), self.sorted_ids(), self._those_of)
+            allowed = self._present.of(np.asarray(allowed, dtype=np.int64), self._state(), self._those_of)
         depth = min(k, len(self) if allowed is None else len(allowed))
         if depth == 0 or len(queries) == 0:
             return np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
@@ -243,16 +279,26 @@ class Index(ABC):
     def ids(self) -> Ids:
         """All ids, (n,) int64, in no particular order."""
 
+    def id_parts(self) -> Iterator[Ids]:
+        """All ids as of :meth:`ids`, in parts, for types that need not have all of them in memory at once."""
+        yield self.ids()
+
     def stats(self) -> IndexStats:
         """Size, and the bytes that a search reads."""
         return IndexStats(len(self), 0, 0, 0, 4 * self.dim, 0, dict(self.parameters))
 
-    def vectors_of(self, ids: Ids) -> NDArray[np.float32] | None:
-        """Vectors of the :attr:`added` ids, (n, dim) float32, as given.
+    def vectors_of(self, ids: Ids) -> NDArray[np.floating[Any]] | None:
+        """Vectors of the :attr:`added` ids, (n, dim) float32 as given, or float16 if the type rounds them.
 
-        None if a type does not keep them; its files are then written whole after every addition.
+        None if a type does not keep them; its files are then written again after every addition.
         """
         return None
+
+    def few(self, changes: int) -> bool:
+        """Whether so many changes are few beside the whole: they are then kept in files of their own, which
+        every search compares exactly.
+        """
+        return changes <= max(_FEW_AT_LEAST, len(self) // _MAIN_OF_FEW)
 
     def take_over(self) -> bool:
         """Refresh the state of an index on a server; returns whether it differs from what was published.
@@ -269,9 +315,22 @@ class Index(ABC):
     def published(self) -> None:  # noqa: B027 - most types have nothing to do
         """Called when a manifest names what was written; older data may be deleted."""
 
+    def write_groups(self, new: NewFile, *, whole: bool) -> Groups:
+        """Write what is not yet in files, and name those of the whole: some may be those that were read, but
+        none of a ``whole`` one. Errors as in :meth:`write`.
+        """
+        return ((PartFile(new(self.write)),),)
+
+    @classmethod
+    def read_groups(cls, groups: Groups) -> Self:
+        """Read what :meth:`write_groups` named; errors as in :meth:`read`."""
+        if len(groups) != 1 or len(groups[0]) != 1 or groups[0][0].gone is not None:
+            raise SegmentIndexError(f"{groups[-1][-1].path}: one of several files; rebuild the index")
+        return cls.read(groups[0][0].path)
+
     @abstractmethod
     def write(self, path: Path) -> None:
-        """Write the vectors to a file; :func:`moviola.index.save_index` makes that atomic.
+        """Write all vectors to one file.
 
         Raises:
             SegmentIndexError: the file cannot be written.

@@ -1,13 +1,18 @@
-"""Index files, published in one step by a manifest.
+"""Index files that never change, published in one step by a manifest.
 
-``NAME.json`` names the main file (``NAME-<digest>.faiss``) and, where something changed since that was
-written, the delta (``NAME-<digest>.delta``): all vectors that were added since and all ids that were removed.
-An index of many vectors writes the delta alone while it is small beside the main file. The manifest also
-holds the digests (SHA-256), the search parameters, and a ``tag`` by which the owner recognises the content.
+``NAME.json`` names the files of the index (``NAME-<digest>.faiss``; of types that have several, in groups,
+and with bits for removed vectors, ``.gone``) and a delta (``.delta``) for each later publication that changed
+little: the vectors that it added and the ids that it removed, in order. So publishing writes what is new.
+Which files are merged when there are more changes is a matter of the type
+(:meth:`moviola.index.Index.write_groups`). The manifest also holds the digests (SHA-256), the search
+parameters, and a ``tag`` by which the owner recognises the content.
+
+Files that no manifest names any more are deleted after the next one is in place. A reader that has opened
+them keeps them for as long as it searches them.
 
 faiss notices a truncated file but not a flipped byte; the digest covers both. Opening compares the digests of
-files that are read whole anyway; of a mapped one only the length, since reading it would take longer than any
-search. ``thorough`` compares all.
+files that are read whole anyway; of large indexes, whose files are mapped, only lengths, since reading them
+would take longer than any search. ``thorough`` compares all.
 """
 
 from __future__ import annotations
@@ -16,58 +21,83 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files.regular import open_regular, read_regular
 from moviola.files.writing import atomic_write, draft_of, write_json
-
-if TYPE_CHECKING:
-    from moviola.index.contract import Index
+from moviola.index.contract import Ids, Index, PartFile
 
 __all__ = ["home_of", "load_index", "save_index"]
 
-# Smaller main files are rewritten with every change: that takes no time, and folders stay simple.
+# Smaller indexes are written whole with every change: that takes no time, and folders stay simple.
 _WRITTEN_WHOLE_BYTES = 1 << 23
-# Vectors of the main part per vector of the delta, which every search compares exactly.
-_MAIN_OF_DELTA, _DELTA_AT_LEAST = 64, 4096
-# Larger files are mapped; only their length is compared on opening.
+# Deltas that are joined in one, so that there are never many to open.
+_DELTAS = 64
+# Of larger indexes, whose files are mapped, only lengths are compared on opening.
 _CHECKED_BYTES = 1 << 26
-_KEYS = {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"}
+_KEYS = {
+    1: {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"},
+    2: {"format", "backend", "groups", "deltas", "dim", "parameters", "tag"},
+}
 _LONGEST_MANIFEST = 1 << 20  # bytes
-# Format of manifests; those without a number are of format 1.
-_FORMAT = 1
+# Format of manifests; those without a number are of format 1, which named one file and at most one delta.
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file that a manifest names; ``size`` is None in those of earlier versions."""
+    """A file that a manifest names; ``size`` is None in those of earlier versions.
+
+    ``changes`` are those of a delta; ``gone`` has the bits of removed vectors of another file.
+    """
 
     path: Path
     sha256: str
     size: int | None
+    changes: int = 0
+    gone: _File | None = None
 
     @classmethod
-    def named_by_digest(cls, written: Path, stem: str) -> _File:
+    def named_by_digest(cls, written: Path, stem: str, changes: int = 0) -> _File:
         with written.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         path = written.replace(written.with_name(f"{stem}-{digest[:16]}{written.suffix}"))
-        return cls(path, digest, path.stat().st_size)
+        return cls(path, digest, path.stat().st_size, changes)
+
+    @classmethod
+    def named(cls, manifest: Path, entry: dict[str, Any], kind: str) -> _File:
+        """From a manifest's entry; a foreign name must not lead out of the library's folder."""
+        file, size, gone = str(entry["file"]), entry.get("size"), entry.get("gone")
+        if not re.fullmatch(rf"{re.escape(manifest.stem)}-[0-9a-f]+\.{kind}", file):
+            raise SegmentIndexError(
+                f"{manifest}: names the vector file {file!r}, not one of this index; rebuild the index"
+            )
+        return cls(
+            manifest.with_name(file), str(entry["sha256"]), None if size is None else int(size),
+            int(entry.get("changes", 0)), cls.named(manifest, gone, "gone") if gone else None,
+        )  # fmt: skip
 
     @property
     def entry(self) -> dict[str, Any]:
-        return {"file": self.path.name, "sha256": self.sha256, "size": self.size}
+        entry = {"file": self.path.name, "sha256": self.sha256, "size": self.size}
+        if self.changes:
+            entry["changes"] = self.changes
+        return {**entry, "gone": self.gone.entry} if self.gone else entry
 
-    def require_intact(self, thorough: bool) -> None:
+    def require_intact(self, content: bool) -> None:
+        """Compare length and, if wanted or nothing else is known, ``content`` with the manifest."""
         try:
             with os.fdopen(open_regular(self.path), "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 intact = self.size in (None, size)
-                if intact and (thorough or self.size is None or size <= _CHECKED_BYTES):
+                if intact and (content or self.size is None):
                     intact = hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
         except OSError as error:
             reason = error.strerror
@@ -76,25 +106,78 @@ class _File:
             raise SegmentIndexError(f"{self.path}: the content does not match its SHA-256; rebuild the index")
 
 
+@dataclass(frozen=True)
+class _Manifest:
+    """What a manifest says, and its digest."""
+
+    backend: str
+    groups: tuple[tuple[_File, ...], ...]
+    deltas: tuple[_File, ...]
+    parameters: dict[str, int]
+    tag: str
+    digest: str
+
+    @classmethod
+    def read(cls, path: Path) -> _Manifest:
+        """Raises :class:`SegmentIndexError` for a damaged one, or one that names foreign files."""
+        try:
+            values = json.loads(read_regular(path, _LONGEST_MANIFEST))
+            number = values.get("format", 1)
+            if number not in _KEYS:
+                raise ValueError(f"format {number!r:.40}; this version reads 1 to {_FORMAT}")
+            # Early manifests have no digest, and no number either.
+            digest = values.pop("digest", None)
+            if values.keys() - _KEYS[number] or ("format" in values and digest != _digest(values)):
+                raise ValueError("it does not match its digest")
+            groups, deltas = values.get("groups"), values.get("deltas")
+            if number == 1:
+                groups, deltas = [[values]], [values["delta"]] if values.get("delta") else []
+            return cls(
+                str(values["backend"]),
+                tuple(tuple(_File.named(path, entry, "faiss") for entry in group) for group in groups),
+                tuple(_File.named(path, entry, "delta") for entry in deltas),
+                {str(key): int(value) for key, value in (values.get("parameters") or {}).items()},
+                str(values["tag"]), _digest(values),
+            )  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
+
+    @property
+    def files(self) -> list[_File]:
+        named = [*(file for group in self.groups for file in group), *self.deltas]
+        return [*named, *(file.gone for file in named if file.gone)]
+
+    @property
+    def bytes(self) -> int:
+        """Of the files that are not deltas."""
+        return sum(file.size or 0 for group in self.groups for file in group)
+
+
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
     index.home = home_of(folder, name)
-    main, delta = _main_of(index, folder, name), None
-    if main is None:
-        main = _written_main(index, folder, name)
-    elif len(index.added) or len(index.removed):
-        delta = _written_delta(index, folder, name)
+    groups, deltas = _written(index, folder, name)
     manifest = {
-        "format": _FORMAT, "backend": backend, **main.entry, "delta": delta.entry if delta else None,
+        "format": _FORMAT, "backend": backend,
+        "groups": [[file.entry for file in group] for group in groups],
+        "deltas": [file.entry for file in deltas],
         "dim": index.dim, "parameters": index.parameters, "tag": tag,
     }  # fmt: skip
-    write_json(folder / f"{name}.json", {**manifest, "digest": _digest(manifest)}, indent=1, follow=False)
+    digest = _digest(manifest)
+    write_json(folder / f"{name}.json", {**manifest, "digest": digest}, indent=1, follow=False)
+    _begin_anew(index, digest)
     index.published()
     # Files of the previous manifest, and drafts of killed processes.
-    named = {file.path.name for file in (main, delta) if file}
+    files = [*(file for group in groups for file in group), *deltas]
+    named = {file.path.name for one in files for file in (one, one.gone) if file}
     for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
         if old.name not in named:
             old.unlink(missing_ok=True)
+
+
+def _begin_anew(index: Index, digest: str) -> None:
+    """Have an index count changes from what a manifest says."""
+    index.origin, index.added, index.removed = digest, index.added[:0], index.removed[:0]
 
 
 def _digest(manifest: dict[str, Any]) -> str:
@@ -106,37 +189,78 @@ def home_of(folder: Path, name: str) -> str:
     return str(folder.resolve() / name)
 
 
-def _main_of(index: Index, folder: Path, name: str) -> _File | None:
-    """The main file if it can stay, with only the changes since written."""
-    changed = len(index.added) + len(index.removed)
+def _written(
+    index: Index, folder: Path, name: str
+) -> tuple[tuple[tuple[_File, ...], ...], tuple[_File, ...]]:
+    """Groups and deltas of an index, after what is new was written."""
+    stored = _stored(index, folder, name)
+    known = {} if stored is None else {file.path.name: file for file in stored.files}
+
+    def new(write: Callable[[Path], None], kind: str = "faiss") -> Path:
+        written = folder / f"{name}-new.{kind}"
+        with draft_of(written, follow=False) as draft:
+            write(draft)
+        file = _File.named_by_digest(written, name)
+        known[file.path.name] = file
+        return file.path
+
+    whole = stored is None or stored.bytes < _WRITTEN_WHOLE_BYTES
+    if stored is not None:
+        changes = len(index.added) + len(index.removed)
+        if not changes:
+            return stored.groups, stored.deltas
+        few = not whole and index.few(changes + sum(file.changes for file in stored.deltas))
+        vectors = index.vectors_of(index.added) if few else None
+        if vectors is not None:
+            delta = index.removed, index.added, vectors
+            return stored.groups, _with_delta(stored.deltas, delta, folder / f"{name}-new.delta")
+    groups = index.write_groups(new, whole=whole)
+    return tuple(tuple(_file_of(part, known) for part in group) for group in groups), ()
+
+
+def _file_of(part: PartFile, known: Mapping[str, _File]) -> _File:
+    return replace(known[part.path.name], gone=known[part.gone.name] if part.gone else None)
+
+
+def _stored(index: Index, folder: Path, name: str) -> _Manifest | None:
+    """What is published, if the index was read by it and its files are there."""
     try:
-        stored = json.loads(read_regular(folder / f"{name}.json", _LONGEST_MANIFEST))
-        main = _File(folder / str(stored["file"]), str(stored["sha256"]), stored.get("size"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        stored = _Manifest.read(folder / f"{name}.json")
+    except SegmentIndexError:
         return None
-    if not index.origin or main.path.name != index.origin or not main.path.is_file():
-        return None
-    small = changed <= max(_DELTA_AT_LEAST, len(index) // _MAIN_OF_DELTA)
-    if changed and not (small and main.path.stat().st_size >= _WRITTEN_WHOLE_BYTES):
-        return None
-    return None if index.vectors_of(index.added) is None else main
+    there = index.origin == stored.digest and all(file.path.is_file() for file in stored.files)
+    return stored if there else None
 
 
-def _written_main(index: Index, folder: Path, name: str) -> _File:
-    written = folder / f"{name}-new.faiss"
-    with draft_of(written, follow=False) as draft:
-        index.write(draft)
-    main = _File.named_by_digest(written, name)
-    index.origin, index.added, index.removed = main.path.name, index.added[:0], index.removed[:0]
-    return main
+_Delta = tuple[Ids, Ids, NDArray[np.floating[Any]]]
+"""Removed ids, added ids, and vectors of these."""
 
 
-def _written_delta(index: Index, folder: Path, name: str) -> _File:
-    written, vectors = folder / f"{name}-new.delta", index.vectors_of(index.added)
-    assert vectors is not None
+def _with_delta(deltas: tuple[_File, ...], last: _Delta, written: Path) -> tuple[_File, ...]:
+    """Deltas, and one more, which is written; joined in one where there are many."""
+    if len(deltas) >= _DELTAS:
+        last, deltas = _joined([*(_delta(file.path) for file in deltas), last]), ()
+    removed, added, vectors = last
     with atomic_write(written, "wb", follow=False) as file:
-        np.savez(file, added=index.added, vectors=vectors, removed=index.removed)
-    return _File.named_by_digest(written, name)
+        np.savez(file, added=added, vectors=vectors, removed=removed)
+    stem = written.stem.removesuffix("-new")
+    return (*deltas, _File.named_by_digest(written, stem, len(added) + len(removed)))
+
+
+def _delta(path: Path) -> _Delta:
+    with np.load(path) as changes:
+        return changes["removed"], changes["added"], changes["vectors"]
+
+
+def _joined(deltas: Sequence[_Delta]) -> _Delta:
+    """One delta that changes as much as several in turn."""
+    removed, added, vectors = deltas[0]
+    for later_removed, later_added, later_vectors in deltas[1:]:
+        kept = ~np.isin(added, later_removed)
+        removed = np.union1d(removed, later_removed)
+        added = np.concatenate([added[kept], later_added])
+        vectors = np.concatenate([vectors[kept], later_vectors])
+    return removed, added, vectors
 
 
 def load_index(
@@ -187,47 +311,24 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: bool) -> tuple[Index, str]:
-    backend, main, delta, parameters, tag = _manifest(path, backends)
-    main.require_intact(thorough)
-    index = backend.read(main.path)
-    index.parameters |= {key: parameters[key] for key in index.parameters & parameters.keys()}
-    index.origin, index.added, index.removed = main.path.name, index.added[:0], index.removed[:0]
+    manifest = _Manifest.read(path)
+    kind = backends.get(manifest.backend)
+    if kind is None:
+        raise SegmentIndexError(f"{path}: of the unknown type {manifest.backend!r}; rebuild the index")
+    read = thorough or manifest.bytes <= _CHECKED_BYTES
+    for file in manifest.files:
+        file.require_intact(read or file.path.suffix != ".faiss")
+    groups = (tuple(PartFile(one.path, one.gone and one.gone.path) for one in own) for own in manifest.groups)
+    index = kind.read_groups(tuple(groups))
+    index.parameters |= {
+        key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
+    }
+    for file in manifest.deltas:
+        removed, added, vectors = _delta(file.path)
+        index.remove(removed)
+        index.add(added, vectors)
+    _begin_anew(index, manifest.digest)
     index.home = home_of(path.parent, name)
-    if delta is not None:
-        delta.require_intact(thorough=True)
-        with np.load(delta.path) as changes:
-            index.remove(changes["removed"])
-            index.add(changes["added"], changes["vectors"])
     if thorough:
         index.take_stock()
-    return index, tag
-
-
-def _manifest(
-    path: Path, backends: dict[str, type[Index]]
-) -> tuple[type[Index], _File, _File | None, dict[str, int], str]:
-    """Type, main file, delta, parameters and tag in a manifest."""
-    try:
-        values = json.loads(read_regular(path, _LONGEST_MANIFEST))
-        if values.get("format", 1) != _FORMAT:
-            raise ValueError(f"format {values['format']!r:.40}; this version reads {_FORMAT}")
-        # Earlier manifests have no digest, and no number either.
-        digest = values.pop("digest", None)
-        if values.keys() - _KEYS or ("format" in values and digest != _digest(values)):
-            raise ValueError("it does not match its digest")
-        delta, parameters = values.get("delta"), values.get("parameters") or {}
-        files = _named(path, values, "faiss"), _named(path, delta, "delta") if delta else None
-        depths = {str(key): int(value) for key, value in parameters.items()}
-        return backends[values["backend"]], *files, depths, str(values["tag"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
-
-
-def _named(path: Path, entry: dict[str, Any], kind: str) -> _File:
-    """A file named by a manifest; a foreign name must not lead out of the library's folder."""
-    file, size = str(entry["file"]), entry.get("size")
-    if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.{kind}", file):
-        raise SegmentIndexError(
-            f"{path}: names the vector file {file!r}, not one of this index; rebuild the index"
-        )
-    return _File(path.with_name(file), str(entry["sha256"]), None if size is None else int(size))
+    return index, manifest.tag

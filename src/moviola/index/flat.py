@@ -17,6 +17,8 @@ __all__ = ["FlatIndex", "read_faiss", "write_faiss"]
 # Files from this size on are mapped, and read into memory only before a change.
 _MAPPED_FROM_BYTES = 1 << 26
 _COPIED_ROWS = 1 << 16
+# Changes that are always few.
+_FEW_AT_LEAST = 4096
 # For at most this number of queries faiss sums each product by itself. Many at once it multiplies by the
 # BLAS, whose sums depend on how many there are.
 _SUMMED_ALONE = 16
@@ -44,6 +46,10 @@ class FlatIndex(Index):
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 of ids that are there, bit by bit as they were given."""
         return np.asarray(self._faiss.reconstruct_batch(ids), dtype=np.float32)
+
+    def few(self, changes: int) -> bool:
+        """Half of all: they are compared as the others are, and a file that has doubled is written again."""
+        return changes <= max(_FEW_AT_LEAST, len(self) // 2)
 
     def write(self, path: Path) -> None:
         write_faiss(self._faiss, path)

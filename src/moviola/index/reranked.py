@@ -17,31 +17,52 @@ the middle of all.
 from __future__ import annotations
 
 import shutil
-import tempfile
-import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.files.array_file import MAGIC, map_arrays, write_arrays
+from moviola.errors import InvalidValue
+from moviola.files.array_file import MAGIC
 from moviola.files.file_rows import Rows, rows_in_file
-from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
-from moviola.index.contract import ROWS_AT_ONCE, Ids, IndexStats, MadeOf, parts_of
+from moviola.index.coded_lists import Candidates, Nearest
+from moviola.index.contract import (
+    ROWS_AT_ONCE,
+    Groups,
+    Ids,
+    IndexStats,
+    MadeOf,
+    NewFile,
+    PartFile,
+    parts_of,
+)
 from moviola.index.flat import FlatIndex
-from moviola.index.half_rows import HalfRows
+from moviola.index.parts import (
+    FIRST,
+    GONE,
+    KEPT,
+    LARGEST,
+    Group,
+    Parts,
+    RowsFile,
+    RowSpan,
+    merges,
+    write_part,
+)
 from moviola.index.trained import TrainedIndex
 from moviola.threads import one_faiss_thread
 
 __all__ = ["RerankedIndex"]
 
-_ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
 # Minimum number of candidates, even for few answers.
 _LEAST_CANDIDATES = 128
+# Of what a delta holds, the multiple of its vectors that may be removals.
+_REMOVALS = 16
 # Up to this many allowed ids all are compared.
 _COMPARED = 8192
 # Of this many answers one may come from the second half of what was examined.
@@ -66,71 +87,223 @@ class RerankedIndex(TrainedIndex):
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
         self.parameters = {"probes": 128, "candidates": 6}
-        self._main: _Main | None = None
+        self._main: Parts | None = None
+        # Rows, not ids: one that was removed may have come again.
+        self._gone = np.empty(0, np.int64)
+        self._there: tuple[Ids, _Chosen] | None = None
+        self._written: RerankedIndex | None = None
+        self._changes, self._chosen = object(), MadeOf[_Chosen]()
 
     def stats(self) -> IndexStats:
-        main = self._main
-        lists, code = (len(main.lists), main.lists.code_size) if main else (0, 0)
+        lists, code = (len(self._main.lists), self._main.lists.code_size) if self._main else (0, 0)
         return self._stats(lists, code, 2 * self.dim)
 
+    # -- content -------------------------------------------------------------------------------------------
+
+    def ids(self) -> Ids:
+        return np.concatenate([np.empty(0, np.int64), *self.id_parts()])
+
+    def id_parts(self) -> Iterator[Ids]:
+        if self._main is not None:
+            for number, file in enumerate(self._main.files):
+                yield np.delete(file.ids, self._main.gone_in(self._gone, number))
+        yield self._recent.ids()
+
+    def has(self, ids: Ids) -> NDArray[np.bool_]:
+        there = self._recent.has(ids)
+        if self._main is not None:
+            rows = self._main.rows_of(np.sort(ids), self._gone)
+            there |= np.isin(ids, self._main.ids_of(rows))
+        return there
+
+    def _state(self) -> object:
+        return self._changes
+
+    def vectors_of(self, ids: Ids) -> NDArray[np.floating[Any]] | None:
+        """Vectors of ids that are not in lists; None if some are. Rounded to half precision if lists are
+        there, as those that are in them.
+        """
+        if not self._recent.has(ids).all():
+            return None
+        return self._recent.vectors_of(ids).astype(np.float32 if self._main is None else np.float16)
+
+    def few(self, changes: int) -> bool:
+        """Some thousand vectors; what is removed costs searches nothing."""
+        return len(self._recent) <= FIRST and changes <= _REMOVALS * FIRST
+
+    def extend(self, ids: Ids, vectors: Rows) -> None:
+        """As of the base; many vectors are sorted into lists at once, in a temporary file."""
+        if self._main is None or len(ids) < FIRST:
+            super().extend(ids, vectors)
+            return
+        ids = self._checked_all(ids, vectors)
+        if self.has(ids).any():
+            raise InvalidValue(f"segment id {ids[self.has(ids)][0]}: present already; remove it first")
+        order = np.argsort(ids)
+        in_order = bool((np.diff(order) == 1).all())
+        groups = _groups(ids[order], vectors if in_order else vectors[order])
+        self._main = Parts((*self._main.groups, *groups))
+        self._sorted, self.added = None, np.union1d(self.added, ids)
+        self._changes = object()
+
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        rounded = vectors if self._main is None else vectors.astype(np.float16).astype(np.float32)
+        super()._add(ids, rounded)
+        self._changes = object()
+
+    def _remove(self, ids: Ids) -> None:
+        recent = self._recent.has(ids)
+        self._recent.remove(ids[recent])
+        if self._main is not None:
+            self._gone = np.union1d(self._gone, self._main.rows_of(ids[~recent], self._gone))
+        self._changes = object()
+
+    def _main_count(self) -> int:
+        return 0 if self._main is None else len(self._main)
+
+    def _main_ids(self) -> Ids:
+        files = () if self._main is None else self._main.files
+        return np.concatenate([self._gone[:0], *(file.ids for file in files)])
+
+    def _forget(self) -> None:
+        self._main, self._changes = None, object()
+
+    def _train(self, ids: Ids, vectors: Rows) -> None:
+        self._main, self._changes = Parts(_groups(ids, vectors)), object()
+
+    # -- files ---------------------------------------------------------------------------------------------
+
     def write(self, path: Path) -> None:
-        """Learn again from all vectors, if some came or went, and write the file."""
+        """Write all vectors to one file, sorted into lists again if some came or went."""
         main = self._main
-        if main is not None and (len(self._recent) or len(self._gone)):
-            with rows_in_file(self._everything(main), self.dim, np.float16) as (ids, vectors):
-                self.build(ids, vectors)
-        if self._main is None:
+        if main is None:
             self._recent.write(path)
+        elif len(self) < self.LEAST:
+            few = FlatIndex(self.dim)
+            for ids, vectors in self._live_rows(range(len(main.files)), recent=True):
+                few.add(ids, vectors.astype(np.float32))
+            few.write(path)
+        elif len(main.files) == 1 and not len(self._recent) + len(self._gone):
+            shutil.copyfile(main.files[0].path, path)
         else:
-            shutil.copyfile(self._main.path, path)
+            self._write_live(path, (), range(len(main.files)), recent=True)
+
+    def write_groups(self, new: NewFile, *, whole: bool) -> Groups:
+        """Write later vectors as a group, and merge groups (:func:`moviola.index.parts.merges`)."""
+        main = self._main
+        if main is None or len(self) < self.LEAST:
+            groups: Groups = ((PartFile(new(self.write)),),)
+        else:
+            bundles = self._bundles(main, whole or not all(group.comparable for group in main.groups))
+            groups = tuple(self._published(main, bundle, new, whole) for bundle in bundles)
+        self._written = self.read_groups(groups)
+        return groups
+
+    def published(self) -> None:
+        """Search the files that were written from now on."""
+        written, self._written = self._written, None
+        if written is not None:
+            self._main, self._recent, self._gone = written._main, written._recent, written._gone
+            self._sorted, self._changes = None, object()
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Open a file; it is mapped, and read as needed."""
-        with path.open("rb") as file:
-            trained = file.read(len(MAGIC)) == MAGIC
-        if trained:
-            main = _Main.of(path)
+        return cls.read_groups(((PartFile(path),),))
+
+    @classmethod
+    def read_groups(cls, groups: Groups) -> Self:
+        first = groups[0][0].path
+        with first.open("rb") as file:
+            learnt = file.read(len(MAGIC)) == MAGIC
+        if learnt:
+            main = Parts.of(groups)
             index = cls(main.rows.shape[1])
-            index._main = main
+            index._main, index._gone = main, main.gone
         else:
-            recent = FlatIndex.read(path)
+            recent = FlatIndex.read(first)
             index = cls(recent.dim)
             index._recent = recent
         return index
 
-    def _everything(self, main: _Main) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
-        """All ids, rising, and their vectors in half precision, block by block."""
-        kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
-        ids = np.concatenate([main.ids[kept], recent])
+    def _bundles(self, main: Parts, whole: bool) -> list[_Bundle]:
+        """What is to be one group each: groups that stay as they are, groups that are merged, and later
+        vectors.
+        """
+        recent, live = len(self._recent), self._live(main)
+        numbers = [number for number, own in enumerate(live) if own]
+        if whole:
+            return [_Bundle(numbers, recent=True, anew=True)]
+        sizes = [live[number] for number in numbers]
+        bundles = [
+            _Bundle([numbers[at] for at in places if at < len(numbers)], len(numbers) in places)
+            for places in merges([*sizes, recent] if recent else sizes)
+        ]
+        for bundle in bundles:
+            every = sum(len(main.groups[number]) for number in bundle.groups)
+            bundle.anew = GONE * (every - sum(live[number] for number in bundle.groups)) > every
+
+        def size(bundle: _Bundle) -> int:
+            return sum(live[number] for number in bundle.groups) + bundle.recent * recent
+
+        bundles.sort(key=size)
+        # Too few to learn from.
+        while len(bundles) > 1 and bundles[0].changes and size(bundles[0]) < self.LEAST:
+            bundles[1].join(bundles.pop(0))
+        return bundles
+
+    def _live(self, main: Parts) -> list[int]:
+        """Vectors of each group that are there."""
+        bounds = np.searchsorted(self._gone, main.group_begins)
+        return [len(group) - int(gone) for group, gone in zip(main.groups, np.diff(bounds), strict=True)]
+
+    def _published(self, main: Parts, bundle: _Bundle, new: NewFile, whole: bool) -> tuple[PartFile, ...]:
+        """The files of one group, after what is not yet in files was written."""
+        first = np.cumsum([0, *(len(group.files) for group in main.groups)])
+        own = [at for number in bundle.groups for at in range(*first[number : number + 2])]
+        gone = {at: main.gone_in(self._gone, at) for at in own}
+        if not bundle.changes:
+            group = main.groups[bundle.groups[0]]
+            if group.lasting:
+                return tuple(main.files[at].published(gone[at], new) for at in own)
+            if not any(map(len, gone.values())):
+                source = group.files[0].path
+                return (PartFile(new(lambda draft: _copy(source, draft))),)
+        live = {at: len(main.files[at].ids) - len(gone[at]) for at in own}
+        total = sum(live.values()) + bundle.recent * len(self._recent)
+        lasting = {id(file) for group in main.groups if group.lasting for file in group.files}
+        kept = [
+            at for at in own
+            if id(main.files[at]) in lasting and live[at] * KEPT >= total and not whole
+            and GONE * len(gone[at]) <= len(main.files[at].ids)
+        ]  # fmt: skip
+        others = [at for at in own if at not in kept]
+        stay = tuple(main.files[at] for at in kept)
+        path = new(lambda draft: self._write_live(draft, stay, others, recent=bundle.recent))
+        return (*(file.published(gone[at], new) for at, file in zip(kept, stay, strict=True)), PartFile(path))
+
+    def _write_live(
+        self, path: Path, others: Sequence[RowsFile], files: Iterable[int], *, recent: bool
+    ) -> None:
+        """Write a part: vectors of some files that are there, later ones, and codes of others too."""
+        with rows_in_file(self._live_rows(files, recent), self.dim, np.float16) as (ids, vectors):
+            write_part(path, others, ids, vectors)
+
+    def _live_rows(self, files: Iterable[int], recent: bool) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
+        """Ids, rising, and vectors in half precision, block by block."""
+        main = self._main
+        assert main is not None
+        numbers = [np.arange(*main.begins[at : at + 2]) for at in files]
+        rows = np.concatenate([np.empty(0, np.int64), *numbers])
+        rows = np.setdiff1d(rows, self._gone, assume_unique=True)
+        ids = np.concatenate([main.ids_of(rows), self._recent.ids() if recent else self._gone[:0]])
         order = np.argsort(ids)
         for block in parts_of(len(ids), ROWS_AT_ONCE):
             part = order[block]
-            vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
-            vectors[stored] = main.rows[kept[part[stored]]]
+            vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(rows)
+            vectors[stored] = main.rows[rows[part[stored]]]
             vectors[~stored] = self._recent.vectors_of(ids[part[~stored]])
             yield ids[part], vectors
-
-    def _main_count(self) -> int:
-        return 0 if self._main is None else len(self._main.ids)
-
-    def _main_ids(self) -> Ids:
-        return np.empty(0, np.int64) if self._main is None else self._main.ids
-
-    def _forget(self) -> None:
-        self._main = None
-
-    def _train(self, ids: Ids, vectors: Rows) -> None:
-        arrays = learnt_lists(vectors)
-        folder = Path(tempfile.mkdtemp(prefix="moviola-index-"))
-        try:
-            write_arrays(folder / "main", {"ids": (ids, "<i8"), **arrays, "vectors": (vectors, "<f2")})
-            main = _Main.of(folder / "main")
-        except BaseException:  # a full disk above all
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        weakref.finalize(main, shutil.rmtree, folder, ignore_errors=True)
-        self._main = main
 
     # -- searching -----------------------------------------------------------------------------------------
 
@@ -141,18 +314,27 @@ class RerankedIndex(TrainedIndex):
         assert main is not None
         chosen = None  # all
         if only is not None:
-            chosen = main.chosen.of(only, None, lambda ids: _Chosen.of(main, np.searchsorted(main.ids, ids)))
+            chosen = self._chosen.of(
+                only, self._changes, lambda ids: _Chosen.of(main, main.rows_of(ids, self._gone))
+            )
         elif len(self._gone):
-            chosen = _Chosen.of(main, np.flatnonzero(~np.isin(main.ids, self._gone)))
-        count, few = (len(main.ids), 0) if chosen is None else (len(chosen.rows), _COMPARED)
+            chosen = self._all_there(main)
+        count, few = (len(main), 0) if chosen is None else (len(chosen.rows), _COMPARED)
         with one_faiss_thread(len(queries) < _FEW_QUERIES):
             if count <= max(few, 2 * depth):
-                best = main.best(chosen, queries, depth)
+                best = _best_of(main, chosen, queries, depth)
             else:
                 probes = min(self.parameters["probes"], len(main.lists))
                 candidates = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
                 best = _Lookup(main, queries, depth, chosen).best(probes, candidates)
-        return best.scores, main.ids[best.rows]
+        return best.scores, main.ids_of(best.rows)
+
+    def _all_there(self, main: Parts) -> _Chosen:
+        """The rows that are not gone."""
+        if self._there is None or self._there[0] is not self._gone:
+            rows = np.delete(np.arange(len(main)), self._gone)
+            self._there = self._gone, _Chosen.of(main, rows)
+        return self._there[1]
 
 
 @dataclass(frozen=True)
@@ -189,55 +371,62 @@ def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Rows to search, rising, and a bit of every row, whether it is one of them."""
+    """Rows to search, rising, and a bit of every row of each group, whether it is one of them."""
 
     rows: Ids
-    bits: NDArray[np.uint8]
+    bits: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, main: _Main, rows: Ids) -> Self:
-        allowed = np.zeros(len(main.ids), np.bool_)
-        allowed[rows] = True
-        return cls(rows, np.packbits(allowed, bitorder="little"))
+    def of(cls, main: Parts, rows: Ids) -> Self:
+        bits = []
+        for begin, end in pairwise(main.group_begins.tolist()):
+            allowed = np.zeros(end - begin, np.bool_)
+            allowed[rows[slice(*np.searchsorted(rows, [begin, end]))] - begin] = True
+            bits.append(np.packbits(allowed, bitorder="little"))
+        return cls(rows, tuple(bits))
 
 
-@dataclass(eq=False)
-class _Main:
-    """The learnt part, mapped.
-
-    Attributes:
-        ids: (n,) int64, rising; a row is a place in it.
-        list_of: (n,) uint32, the list of each row.
-        lists: the rows by their codes.
-        rows: vectors in half precision.
-        chosen: the rows of ids that were searched among before.
+@dataclass
+class _Bundle:
+    """Groups, by number, and later vectors if ``recent``, that become one; one group stays as it is unless it
+    is written ``anew``.
     """
 
-    path: Path
-    ids: Ids
-    list_of: NDArray[np.uint32]
-    lists: CodedLists
-    rows: HalfRows
-    chosen: MadeOf[_Chosen] = field(default_factory=MadeOf)
+    groups: list[int]
+    recent: bool = False
+    anew: bool = False
 
-    @classmethod
-    def of(cls, path: Path) -> _Main:
-        """Map a file; raises :class:`SegmentIndexError` where it is damaged."""
-        arrays = map_arrays(path, _ARRAYS)
-        learnt = {name: arrays[name].values for name in ("axes", "centroids", "codebook", "table")}
-        lists = CodedLists(learnt, path, arrays["codes"].offset)
-        count, dim = arrays["vectors"].values.shape
-        rows = HalfRows(path, arrays["vectors"].offset, (count, dim))
-        return cls(path, arrays["ids"].values, arrays["list_of"].values, lists, rows)
+    @property
+    def changes(self) -> bool:
+        return self.recent or self.anew or len(self.groups) > 1
 
-    def best(self, chosen: _Chosen | None, queries: NDArray[np.float32], depth: int) -> _Best:
-        """The best of some rows, or of all; of equal ones those with the smaller id."""
-        rows = np.arange(len(self.ids)) if chosen is None else chosen.rows
-        kept = _Best.empty(len(queries), depth)
-        for part in _parts(len(queries), len(rows)):
-            keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
-            kept.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
-        return kept
+    def join(self, other: _Bundle) -> None:
+        self.groups = sorted({*self.groups, *other.groups})
+        self.recent = self.recent or other.recent
+
+
+def _groups(ids: Ids, vectors: Rows) -> tuple[Group, ...]:
+    """Vectors (n, dim) under rising ids as groups in temporary files: one, or several of like size."""
+    bounds = np.linspace(0, len(ids), max(1, round(len(ids) / LARGEST)) + 1).astype(int).tolist()
+    if len(bounds) == 2:
+        return (Group.temporary(ids, vectors),)
+    return tuple(
+        Group.temporary(ids[begin:end], RowSpan(vectors, begin, end)) for begin, end in pairwise(bounds)
+    )
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+
+
+def _best_of(main: Parts, chosen: _Chosen | None, queries: NDArray[np.float32], depth: int) -> _Best:
+    """The best of some rows, or of all; of equal ones those that come first."""
+    rows = np.arange(len(main)) if chosen is None else chosen.rows
+    kept = _Best.empty(len(queries), depth)
+    for part in _parts(len(queries), len(rows)):
+        keys = _sort_keys(main.rows.all_scores(rows, queries[part]), rows)
+        kept.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
+    return kept
 
 
 _NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
@@ -284,7 +473,7 @@ class _Lookup:
     All queries take the same steps as alone, and steps at the same depth are computed together.
     """
 
-    main: _Main
+    main: Parts
     queries: NDArray[np.float32]
     depth: int
     chosen: _Chosen | None
@@ -317,13 +506,13 @@ class _Lookup:
         deeper = full & self._late(keys[:, -(-look.count // 2) :] <= answers[:, -1:])
         wider = np.zeros_like(few)
         if look.probes < len(self.main.lists):
-            lists = self.main.list_of[kept.rows].astype(np.int64)
+            lists = self.main.lists_of(kept.rows)
             turns = np.take_along_axis(self._nearest.of(look.numbers).turns(), lists, axis=1)
             wider = ~deeper & (few | self._late(turns >= look.probes / 2))
         # faiss omits the lowest scores of all.
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
-            best.fill(short, self.main.best(self.chosen, self.queries[short], self.depth))
+            best.fill(short, _best_of(self.main, self.chosen, self.queries[short], self.depth))
         looks: list[_Look] = []
         if deeper.any():
             looks += self._deeper(replace(look, keys=keys).of(deeper))

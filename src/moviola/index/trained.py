@@ -8,6 +8,7 @@ of every search at once.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class TrainedIndex(Index):
         counts = len(self), len(self._recent), len(self._gone), lists
         return IndexStats(*counts, scanned_bytes, ranked_bytes, dict(self.parameters))
 
-    def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
+    def vectors_of(self, ids: Ids) -> NDArray[np.floating[Any]] | None:
         return self._recent.vectors_of(ids)
 
     def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:

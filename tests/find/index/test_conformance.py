@@ -6,6 +6,7 @@ the server that answers. Making a collection takes seconds: where others take an
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from milvus_server import RunningMilvus, written_through
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.index import Index, backends_of, load_index, save_index
+from moviola.index.contract import Groups
 
 DIM = 16
 ALL = backends_of("example-plain")
@@ -204,13 +206,13 @@ def test_an_index_published_while_another_is_opened_is_read(
     index.remove(np.array([0], np.int64))
     own = backends[backend]
 
-    def read(path: Path) -> Index:
-        if path.name in names:
+    def read(groups: Groups) -> Index:
+        if groups[0][0].path.name in names:
             save_index(index, tmp_path, "segments", backend=backend, tag="new")
-        return own.read(path)
+        return own.read_groups(groups)
 
     names = {path.name for path in tmp_path.iterdir()}
-    overtaken = type("Overtaken", (own,), {"read": staticmethod(read)})
+    overtaken = type("Overtaken", (own,), {"read_groups": staticmethod(read)})
     loaded = load_index(tmp_path, "segments", {backend: overtaken})
     assert loaded is not None and (len(loaded[0]), loaded[1]) == (4, "new")
 
@@ -275,13 +277,25 @@ def test_a_manifest_leads_to_no_other_file(
     save_index(index, tmp_path / "index", "segments", backend=backend, tag="")
     (vectors_file,) = (tmp_path / "index").glob("*.faiss")
     (tmp_path / "segments-0.faiss").write_bytes(vectors_file.read_bytes())
-    manifest = json.loads((tmp_path / "index" / "segments.json").read_text())
-    manifest = {key: value for key, value in manifest.items() if key not in ("format", "digest")} | {
-        "file": file
-    }
-    (tmp_path / "index" / "segments.json").write_text(json.dumps(manifest))  # as one of before digests
+    path = tmp_path / "index" / "segments.json"
+    manifest = json.loads(path.read_text())
+    foreign = {**manifest["groups"][0][0], "file": file}
+    parts = [{"groups": [[foreign]]}, {"deltas": [foreign]}, {"groups": [[{**foreign, "gone": foreign}]]}]
+    for part in parts:
+        path.write_text(json.dumps(sealed({**manifest, **part})))
+        with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
+            load_index(tmp_path / "index", "segments", backends)
+    first = {key: manifest[key] for key in ("backend", "dim", "tag")} | foreign
+    path.write_text(json.dumps(first))  # as one of before digests
     with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
         load_index(tmp_path / "index", "segments", backends)
+
+
+def sealed(manifest: dict[str, object]) -> dict[str, object]:
+    """A manifest with the digest of what it says now."""
+    manifest = {key: value for key, value in manifest.items() if key != "digest"}
+    text = json.dumps(manifest, sort_keys=True)
+    return {**manifest, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def test_a_folder_in_place_of_the_vectors_is_noticed(

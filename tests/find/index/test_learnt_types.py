@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, SegmentIndexError
-from moviola.index import BACKENDS, FlatIndex, Index, RerankedIndex, load_index, reranked, save_index
+from moviola.index import BACKENDS, FlatIndex, Index, RerankedIndex, load_index, parts, save_index
 from moviola.index import files as index_files
 from moviola.index.half_rows import widened
 
@@ -254,14 +254,14 @@ def test_of_a_large_index_only_changes_are_written(
     save_index(built(kind, stored[:2500]), tmp_path, "segments", backend=kind, tag="")
     (main,) = tmp_path.glob("*.faiss")
     before = main.stat().st_mtime_ns, (tmp_path / "segments.json").read_text()
-    for step in range(2):  # a second change replaces the delta of the first
+    for step in range(2):  # each is a delta
         (index, _) = load_index(tmp_path, "segments", BACKENDS)  # type: ignore[misc]
         part = slice(2500 + 200 * step, 2700 + 200 * step)
         index.add(ids_of(COUNT)[part], stored[part])
         index.remove(ids_of(COUNT)[50 * step : 50 * step + 50])
         save_index(index, tmp_path, "segments", backend=kind, tag="")
     assert main.stat().st_mtime_ns == before[0]
-    assert len(list(tmp_path.glob("*.delta"))) == 1
+    assert len(list(tmp_path.glob("*.delta"))) == 2
     (loaded, _) = load_index(tmp_path, "segments", BACKENDS)  # type: ignore[misc]
     for mine, theirs in zip(index.search(stored[:5], 20), loaded.search(stored[:5], 20), strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -316,7 +316,8 @@ def test_a_manifest_of_an_earlier_version_opens(stored: NDArray[np.float32], tmp
     save_index(index, tmp_path, "segments", backend="flat", tag="recipe")
     path = tmp_path / "segments.json"
     manifest = json.loads(path.read_text())
-    old = {key: manifest[key] for key in ("backend", "file", "sha256", "dim", "tag")}
+    old = {key: manifest[key] for key in ("backend", "dim", "tag")} | manifest["groups"][0][0]
+    del old["size"]
     path.write_text(json.dumps(old))
     loaded = load_index(tmp_path, "segments", BACKENDS)
     assert loaded is not None
@@ -352,10 +353,12 @@ def test_an_index_that_cannot_be_written_stays_as_it_was_and_leaves_no_file(
     index.remove(ids_of(2))
     before = index.search(stored[:3], 20)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(reranked, "write_arrays", full)
+    monkeypatch.setattr(parts, "write_arrays", full)
     with pytest.raises(OSError, match="No space left"):
-        index.write(tmp_path / "index")
-    assert not list(tmp_path.iterdir())
+        index.build(ids_of(COUNT), stored)
+    with pytest.raises(InvalidValue, match="No space left"):
+        save_index(index, tmp_path / "index", "segments", backend="reranked", tag="")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     for mine, theirs in zip(index.search(stored[:3], 20), before, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 

@@ -187,7 +187,7 @@ class MilvusIndex(TrainedIndex):
 
     # -- files -------------------------------------------------------------------------------------------
 
-    def vectors_of(self, ids: Ids) -> None:  # type: ignore[override]
+    def vectors_of(self, ids: Ids) -> None:
         """None: additions go to the server with every write."""
 
     def write(self, path: Path) -> None:
