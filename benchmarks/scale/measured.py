@@ -80,14 +80,14 @@ def _build(
     path, offset, shape = source
     vectors = FileRows(os.open(path, os.O_RDONLY), str(path), offset, shape, np.dtype(np.float32))
     index = BACKENDS[kind](shape[1])
-    before = _high_water()
+    before = high_water()
 
     def build() -> None:
         index.build(ids, vectors)
         save_index(index, folder, NAME, backend=kind, tag="")
 
     _, taken = spent(build)
-    return {**taken.entry, "peak_mb": _high_water() - before}
+    return {**taken.entry, "peak_mb": high_water() - before}
 
 
 def _alone(do: Callable[..., Any], *inputs: Any) -> Any:
@@ -96,7 +96,7 @@ def _alone(do: Callable[..., Any], *inputs: Any) -> Any:
         return pool.apply(do, inputs)
 
 
-def _high_water() -> float:
+def high_water() -> float:
     """MB that this process had in memory at most so far; NaN where the system does not say."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
@@ -238,8 +238,8 @@ def _grown(folder: Path, queries: Floats) -> dict[str, float]:
     """MB that a new process takes at most for an index and single queries, and seconds to open it."""
     # An index of nothing loads faiss, whose code is not the index's memory.
     BACKENDS["flat"](queries.shape[1])
-    before = _high_water()
+    before = high_water()
     index, opening = spent(_opened, folder)
     for query in queries:
         index.search(query[None], DEPTH)
-    return {"peak_mb": _high_water() - before, "open": opening.wall}
+    return {"peak_mb": high_water() - before, "open": opening.wall}

@@ -29,6 +29,8 @@ _KEPT_VARIANCE, _AXES_AT_ONCE = 0.97, 32
 # faiss's scan implementation for one query and one list at a time. Its default is made for many queries at
 # once, and takes up to twice as long for one.
 _QUERY_BY_QUERY = 11
+# Vectors that each of several parts is asked for besides twice its share.
+_SPARE = 64
 # Vectors of a block, and bytes of a number of a vector.
 _BLOCK, _NUMBER_BYTES = 32, 8
 
@@ -192,10 +194,21 @@ class Candidates:
 
     def merged(self, others: Candidates) -> Candidates:
         """The best n of these and of others."""
-        rows = np.concatenate([self.rows, others.rows], axis=1)
-        scores = np.concatenate([self.scores, others.scores], axis=1)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.rows.shape[1]]
-        return Candidates(np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        return Candidates.best([self, others], self.rows.shape[1])
+
+    @classmethod
+    def best(cls, several: Sequence[Candidates], count: int) -> Candidates:
+        """The best ``count`` of several, which have as many together."""
+        rows = np.concatenate([one.rows for one in several], axis=1)
+        scores = np.concatenate([one.scores for one in several], axis=1)
+        if count < scores.shape[1]:
+            chosen = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+            rows, scores = (
+                np.take_along_axis(rows, chosen, axis=1),
+                np.take_along_axis(scores, chosen, axis=1),
+            )
+        order = np.argsort(-scores, axis=1, kind="stable")
+        return cls(np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 class CodedLists:
@@ -210,8 +223,9 @@ class CodedLists:
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
         import faiss
 
-        self._axes, self._centroids = np.array(learnt["axes"].T, order="C"), np.array(learnt["centroids"])
-        self._mean = np.array(learnt["mean"])[None]
+        # The axes, and the mean as one more.
+        self._axes = np.array(np.vstack([learnt["axes"].T, learnt["mean"]]), order="C")
+        self._centroids = np.array(learnt["centroids"])
         self._faiss = _index(self._centroids)
         faiss.copy_array_to_vector(np.array(learnt["codebook"]), self._faiss.pq.centroids)
         _map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
@@ -227,8 +241,9 @@ class CodedLists:
         """Queries (q, dim) float32 on the axes of the codes, (q, kept), and how the middles of the lists
         score, (q, lists).
         """
-        turned = all_products(queries, self._axes)
-        return turned, all_products(turned, self._centroids) + all_products(queries, self._mean)
+        products = all_products(queries, self._axes)
+        turned = np.ascontiguousarray(products[:, :-1])
+        return turned, all_products(turned, self._centroids) + products[:, -1:]
 
     def search(
         self,
@@ -273,6 +288,7 @@ class JoinedLists:
     def __init__(self, parts: Sequence[CodedLists], counts: Sequence[int]) -> None:
         self._parts = tuple(parts)
         self._begins = np.cumsum([0, *map(len, parts)])
+        self._counts = tuple(counts)
         self._first_vectors = np.cumsum([0, *counts[:-1]])
 
     def __len__(self) -> int:
@@ -297,21 +313,37 @@ class JoinedLists:
         """The best ``count`` vectors of the lists that each query probes; ``allowed`` as in
         :meth:`CodedLists.search`, of each part.
         """
-        found: Candidates | None = None
-        for number, part in enumerate(self._parts):
+        if len(self._parts) == 1:
+            bits = None if allowed is None else allowed[0]
+            return self._parts[0].search(nearest.queries[0], nearest.lists, nearest.scores, count, bits)
+        shares = [min(count, _SPARE + 2 * count * own // sum(self._counts)) for own in self._counts]
+        each = self._of_parts(nearest, shares, allowed)
+        best = Candidates.best(each, count)
+        # What a part left out could be among the best where the last of its share is.
+        cut = np.zeros(len(best.rows), np.bool_)
+        for share, found in zip(shares, each, strict=True):
+            cut |= (share < count) & (found.rows[:, -1] >= 0) & (found.scores[:, -1] >= best.scores[:, -1])
+        if cut.any():
+            deeper = self._of_parts(nearest.of(np.flatnonzero(cut)), [count] * len(shares), allowed)
+            again = Candidates.best(deeper, count)
+            best.rows[cut], best.scores[cut] = again.rows, again.scores
+        return best
+
+    def _of_parts(
+        self, nearest: Nearest, shares: Sequence[int], allowed: Sequence[NDArray[np.uint8]] | None
+    ) -> list[Candidates]:
+        """The best of each part, as many as its share."""
+        each = []
+        for number, (part, share) in enumerate(zip(self._parts, shares, strict=True)):
             begin, end = self._begins[number : number + 2]
             own = (nearest.lists >= begin) & (nearest.lists < end)
             width = int(np.count_nonzero(own, axis=1).max(initial=0))
-            if not width:
-                continue
-            order = np.argsort(~own, axis=1, kind="stable")[:, :width]
-            lists = np.where(own, nearest.lists - begin, -1)
-            some = part.search(
-                nearest.queries[number], np.take_along_axis(lists, order, axis=1),
-                np.take_along_axis(nearest.scores, order, axis=1), count,
-                None if allowed is None else allowed[number],
-            )  # fmt: skip
-            some.rows[some.rows >= 0] += self._first_vectors[number]
-            found = some if found is None else found.merged(some)
-        assert found is not None  # queries probe at least one list
-        return found
+            lists, middles = np.where(own, nearest.lists - begin, -1), nearest.scores
+            if width < own.shape[1]:
+                order = np.argsort(~own, axis=1, kind="stable")[:, : max(width, 1)]
+                lists, middles = (np.take_along_axis(of, order, axis=1) for of in (lists, middles))
+            bits = None if allowed is None else allowed[number]
+            found = part.search(nearest.queries[number], lists, middles, share, bits)
+            found.rows[found.rows >= 0] += self._first_vectors[number]
+            each.append(found)
+        return each

@@ -85,6 +85,10 @@ class _File:
         )  # fmt: skip
 
     @property
+    def part(self) -> PartFile:
+        return PartFile(self.path, self.gone.path if self.gone else None)
+
+    @property
     def entry(self) -> dict[str, Any]:
         entry = {"file": self.path.name, "sha256": self.sha256, "size": self.size}
         if self.changes:
@@ -318,7 +322,7 @@ def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: b
     read = thorough or manifest.bytes <= _CHECKED_BYTES
     for file in manifest.files:
         file.require_intact(read or file.path.suffix != ".faiss")
-    groups = (tuple(PartFile(one.path, one.gone and one.gone.path) for one in own) for own in manifest.groups)
+    groups = (tuple(one.part for one in own) for own in manifest.groups)
     index = kind.read_groups(tuple(groups))
     index.parameters |= {
         key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()

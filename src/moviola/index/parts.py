@@ -34,7 +34,7 @@ __all__ = [
 
 FIRST = 4096
 """Vectors of the smallest groups, of which :data:`FAN_OUT` are merged."""
-FAN_OUT = 8
+FAN_OUT = 4
 """Groups of one class of size that are merged. More are less work for writers and more for each search."""
 LARGEST = 1 << 20
 """Vectors of a group that is merged no more, or up to half as many again: it bounds the memory of merging."""

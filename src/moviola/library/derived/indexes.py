@@ -106,15 +106,33 @@ def current_index(
         kind = suited(int(counts.sum()), present)
     if index is None or present != kind:
         return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
-    rows = unpack_ids(index.sorted_ids())[0]
-    rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    rows = np.unique(np.concatenate([_videos_of(ids) for ids in index.id_parts()]))
     gone = np.setdiff1d(rows, videos.rows)
     if len(gone):
-        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], gone)])
-    new = np.setdiff1d(videos.rows[counts > 0], rows).tolist()
-    for ids, vectors in _pieces(store, name, videos, new):
-        index.add(ids, vectors)
-    return index, len(gone) + len(new) > 0
+        own = [ids[np.isin(unpack_ids(ids)[0], gone)] for ids in index.id_parts()]
+        index.remove(np.concatenate(own))
+    lacking = (counts > 0) & ~np.isin(videos.rows, rows)
+    _extend(store, name, videos, index, lacking, int(counts[lacking].sum()))
+    return index, len(gone) > 0 or bool(lacking.any())
+
+
+def _videos_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Row numbers of the videos of ids, repeated where these are not in order."""
+    rows = unpack_ids(ids)[0]
+    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+
+
+def _extend(
+    store: LibraryStore, name: str, videos: VideoTable, index: Index, lacking: NDArray[np.bool_], count: int
+) -> None:
+    """Add the ``count`` vectors of videos that an index lacks; by way of a file if they are many."""
+    pieces = _pieces(store, name, videos, videos.rows[lacking].tolist())
+    if count <= _PIECES_AT_ONCE:
+        for ids, vectors in pieces:
+            index.add(ids, vectors)
+        return
+    with rows_in_file(pieces, index.dim, np.float32) as (ids, rows):
+        index.extend(ids, rows)
 
 
 def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> Index:

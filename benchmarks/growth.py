@@ -1,0 +1,132 @@
+"""What publishing costs while a library grows, and searching afterwards, beside an index built at once.
+
+    python benchmarks/growth.py --segments 383800 --batch 4100 --work bench
+
+Made segments (``scale/vectors.py``) come in batches; after each the index is opened, extended and published in a
+new process, as ``moviola index`` does. Bytes are those of files that were not there before, manifests included;
+memory is the high water of such a process less what it took with its libraries alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from moviola.index import BACKENDS, Exact, FileRows, load_index, save_index
+from moviola.index.parts import RowSpan
+from scale.measured import high_water
+from scale.vectors import PER_VIDEO, made_queries, made_segments
+
+KIND, NAME, DEPTH = "reranked", "segments", 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--segments", type=int, default=383_800)
+    parser.add_argument("--batch", type=int, default=4_100, help="segments of one publication")
+    parser.add_argument("--first", type=int, default=60_000, help="segments that are there before")
+    parser.add_argument("--dim", type=int, default=512)
+    parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--work", type=Path, default=Path("benchmark-growth"))
+    options = parser.parse_args()
+    segments: Any = made_segments(options.work / "segments.npy", options.segments, options.dim)
+    grown, whole = options.work / "grown", options.work / "whole"
+    for folder in (grown, whole):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    alone(extend, options.work, whole, 0, options.segments)
+    begins = [0, *range(options.first, options.segments, options.batch), options.segments]
+    taken = [alone(extend, options.work, grown, *span) for span in zip(begins, begins[1:], strict=False)]
+    later = taken[1:]
+    added = sum(one["added"] for one in later)
+    final = stored(whole) / options.segments
+    found = {
+        "segments": options.segments,
+        "batch": options.batch,
+        "bytes_per_segment": final,
+        "written_times": sum(one["written"] for one in later) / (added * final),
+        "largest_peak_mb": max(one["peak_mb"] for one in later),
+        "median_s": median(one["seconds"] for one in later),
+        "largest_s": max(one["seconds"] for one in later),
+        "searches": compared(segments, grown, whole, options.queries),
+    }
+    print(json.dumps(found, indent=1))
+
+
+def alone(do: Any, *inputs: Any) -> Any:
+    """What a function gives in a new process."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(do, inputs)
+
+
+def extend(work: Path, folder: Path, begin: int, end: int) -> dict[str, float]:
+    """Publish some segments more, and say what it took."""
+    rows = np.load(work / "segments.npy", mmap_mode="r")
+    numbers = np.arange(begin, end, dtype=np.int64)
+    ids = (numbers // PER_VIDEO << 20) + numbers % PER_VIDEO
+    BACKENDS[KIND](rows.shape[1]).add(ids[:1], rows[begin : begin + 1])  # loads faiss
+    there, before = {path.name for path in folder.iterdir()}, high_water()
+    started = time.perf_counter()
+    loaded = load_index(folder, NAME, BACKENDS)
+    index = loaded[0] if loaded else BACKENDS[KIND](rows.shape[1])
+    vectors = FileRows(os.open(work / "segments.npy", os.O_RDONLY), "segments", rows.offset, rows.shape, rows.dtype)
+    part = RowSpan(vectors, begin, end)
+    (index.extend if loaded else index.build)(ids, part)
+    save_index(index, folder, NAME, backend=KIND, tag="")
+    seconds = time.perf_counter() - started
+    new = [path for path in folder.iterdir() if path.name not in there or path.suffix == ".json"]
+    written = sum(path.stat().st_size for path in new)
+    return {
+        "added": end - begin, "written": written, "seconds": seconds, "peak_mb": high_water() - before
+    }  # fmt: skip
+
+
+def stored(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def compared(segments: Any, grown: Path, whole: Path, count: int) -> dict[str, Any]:
+    """Recall and processor time of one query after the other, both indexes in turn."""
+    indexes = {folder.name: load_index(folder, NAME, BACKENDS)[0] for folder in (grown, whole)}  # type: ignore[index]
+    found: dict[str, Any] = {"groups": [len(group) for group in indexes["grown"]._main.groups]}  # type: ignore[attr-defined]
+    found["recent"] = indexes["grown"].stats().added
+    for kind, queries in made_queries(segments, count).items():
+        exact = exact_ids(segments, queries)
+        times: dict[str, list[float]] = {name: [] for name in indexes}
+        right = dict.fromkeys(indexes, 0)
+        for turn in range(3):
+            for query, wanted in zip(queries, exact, strict=True):
+                for name, index in indexes.items():
+                    started = time.thread_time()
+                    _, ids = index.search(query[None], DEPTH)
+                    if turn:
+                        times[name].append(time.thread_time() - started)
+                    else:
+                        right[name] += len(np.intersect1d(ids, wanted))
+        found[kind] = {
+            name: {"recall": right[name] / exact.size, "ms": 1e3 * median(times[name])} for name in indexes
+        }
+        found[kind]["ratio"] = found[kind]["grown"]["ms"] / found[kind]["whole"]["ms"]
+    return found
+
+
+def exact_ids(segments: Any, queries: Any) -> Any:
+    exact = Exact(queries, DEPTH)
+    for begin in range(0, len(segments), 1 << 14):
+        block = np.asarray(segments[begin : begin + (1 << 14)])
+        numbers = np.arange(begin, begin + len(block), dtype=np.int64)
+        exact.see((numbers // PER_VIDEO << 20) + numbers % PER_VIDEO, block)
+    return exact.ids
+
+
+if __name__ == "__main__":
+    main()
