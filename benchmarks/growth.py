@@ -78,7 +78,9 @@ def extend(work: Path, folder: Path, begin: int, end: int) -> dict[str, float]:
     started = time.perf_counter()
     loaded = load_index(folder, NAME, BACKENDS)
     index = loaded[0] if loaded else BACKENDS[KIND](rows.shape[1])
-    vectors = FileRows(os.open(work / "segments.npy", os.O_RDONLY), "segments", rows.offset, rows.shape, rows.dtype)
+    vectors = FileRows(
+        os.open(work / "segments.npy", os.O_RDONLY), "segments", rows.offset, rows.shape, rows.dtype
+    )
     part = RowSpan(vectors, begin, end)
     (index.extend if loaded else index.build)(ids, part)
     save_index(index, folder, NAME, backend=KIND, tag="")

@@ -17,7 +17,7 @@ import pytest
 
 from moviola.errors import DataError, InvalidValue, LibraryError, SegmentIndexError
 from moviola.features import FeatureFolder
-from moviola.index import BACKENDS, load_index
+from moviola.index import BACKENDS, load_index, save_index
 from moviola.library import compact, verify
 from moviola.library.disk import settings as library_settings
 from moviola.library.disk import upgrade
@@ -295,9 +295,12 @@ def test_indexes_are_read_and_grown(first: Path, tmp_path: Path, kind: str) -> N
     np.testing.assert_allclose(scores, expected["scores"], atol=1e-4)
     loaded[0].add(np.array([1000]), -queries[:1])
     assert loaded[0].search(-queries[:1], 1)[1].tolist() == [[1000]]
+    save_index(loaded[0], folder, "segments", backend=kind, tag="of a test")
+    again = load_index(folder, "segments", dict(BACKENDS), thorough=True)
+    assert again is not None and again[0].search(-queries[:1], 1)[1].tolist() == [[1000]]
     manifest = folder / "segments.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 2}))
-    with pytest.raises(SegmentIndexError, match=r"segments\.json: .*format 2"):
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 3}))
+    with pytest.raises(SegmentIndexError, match=r"segments\.json: .*format 3"):
         load_index(folder, "segments", dict(BACKENDS))
 
 
