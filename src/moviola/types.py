@@ -183,7 +183,8 @@ class Moment:
     of the first to the end of the last. ``band`` says how likely it is right (:data:`BANDS`); of what was
     chosen by hand it is strong. ``folded`` are the spans of overlapping moments folded into this one, best
     first, ``copies`` moments of other videos that show the same, and ``why`` the reasons, the strongest
-    first.
+    first. ``by_key_frames``: it was found by key frames alone, since the rest of its video is not in yet; its
+    start and end are no more exact than these are near to each other.
     """
 
     video_id: str
@@ -199,6 +200,7 @@ class Moment:
     folded: tuple[Span, ...] = ()
     why: tuple[Reason, ...] = ()
     copies: tuple[CopiedMoment, ...] = ()
+    by_key_frames: bool = False
 
     @property
     def span(self) -> Span:

@@ -233,6 +233,8 @@ def _words(moment: Moment) -> str:
     if moment.source == "named":
         described = all(reason.kind != "named" for reason in moment.why)
         return "by what its file says" if described else "by its name"
+    if moment.by_key_frames:
+        return "by key frames"
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
 

@@ -48,6 +48,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
         folded=tuple(_span(one, f"{place}: folded") for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),
         copies=tuple(_copy(one, place) for one in _objects(row, "copies", place)),
+        by_key_frames=row.get("by_key_frames") is True,
     )
 
 

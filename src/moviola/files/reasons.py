@@ -56,6 +56,8 @@ REASONS: Mapping[str, str] = {
     "changed since": "has changed while it was read, and nothing of it was kept; index it again",
     "in part": "{minutes} of {all} min in",
     "in part of some": "{minutes} min in",
+    "by key frames": "by key frames alone so far",
+    "rest by key frames": "{minutes} of {all} min in, the rest by key frames alone so far",
     "root gone": "it is not there",
     "root unreadable": "it cannot be read ({why})",
     "root empty": "it is empty, and held {videos}",

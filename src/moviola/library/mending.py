@@ -26,7 +26,7 @@ from moviola.library.disk.backups import set_aside
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
 from moviola.library.disk.lock import sweep_drafts, writing
-from moviola.library.disk.other_frames import OTHER_FRAMES, OtherExtent
+from moviola.library.disk.other_frames import KEY_FRAMES, OTHER_FRAMES, OtherExtent
 from moviola.library.disk.settings import SETTINGS_FILE, Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import require_fitting, shards_in_backup
@@ -231,6 +231,7 @@ def compact(store: LibraryStore) -> int:
     kinds = {"frames": store.frame_features, "cues": store.cue_features}
     with store.writing():
         videos, before = catalogue.videos(), _bytes(store)
+        rough = catalogue.by_key_frames()
         also = {"frames": catalogue.unfinished_extents(), "cues": {}}
         # Numbers are never used again: readers may still have the shards that bore them.
         first = {
@@ -240,16 +241,26 @@ def compact(store: LibraryStore) -> int:
         try:
             copies = {
                 kind: _copied(
-                    features, [*(getattr(video, kind) for video in videos), *also[kind].values()], first[kind]
+                    features,
+                    [
+                        *(getattr(one, kind) for one in videos if kind != "frames" or one.row not in rough),
+                        *also[kind].values(),
+                    ],
+                    first[kind],
                 )
                 for kind, features in kinds.items()
             }
-            others, end_of_others = _others_copied(store, copies["frames"][1][0] + 1)
+            by_key_frames, end_of_key_frames = _copied(
+                store.frame_features, [one.frames for one in videos if one.row in rough],
+                copies["frames"][1][0] + 1,
+            )  # fmt: skip
+            others, end_of_others = _others_copied(store, end_of_key_frames[0] + 1)
             with catalogue.transaction():
                 catalogue.forget_removed()
+                copied = {"frames": copies["frames"][0] | by_key_frames, "cues": copies["cues"][0]}
                 for video in videos:
                     places = {"frames": video.frames, "cues": video.cues}
-                    frames, cues = (at and copies[kind][0][at] for kind, at in places.items())
+                    frames, cues = (at and copied[kind][at] for kind, at in places.items())
                     catalogue.relocate(video.row, frames, cues)
                 for content, place in also["frames"].items():
                     catalogue.relocate_unfinished(content, copies["frames"][0][place])
@@ -260,6 +271,7 @@ def compact(store: LibraryStore) -> int:
                         catalogue.relocate_other_frames(row, key, extent)
                 for kind, (_, end) in copies.items():
                     catalogue.set_feature_end(kind, *end)
+                catalogue.set_feature_end(KEY_FRAMES, *end_of_key_frames)
                 catalogue.set_feature_end(OTHER_FRAMES, *end_of_others)
         finally:
             for kind, features in kinds.items():

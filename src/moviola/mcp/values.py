@@ -51,6 +51,9 @@ class FoundMoment(StretchOfTime):
     )
     why: str = Field("", description="Evidence, from 0 to 1 each: 'seen 0.87, said 0.64 (door)'.")
     folded: int = Field(0, description="Number of overlapping moments folded into it.")
+    by_key_frames: bool = Field(
+        False, description="Found by key frames alone so far; start and end are only as exact as these."
+    )
 
 
 class FoundMoments(BaseModel):

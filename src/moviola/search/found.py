@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from moviola.library import Catalogue, VideoRow, present_path, taken_of
@@ -50,13 +51,16 @@ class Candidate:
         """The band of the score."""
         return band_of(self.score)
 
-    def moment(self, video_id: str, rank: int) -> Moment:
-        """The moment of an answer, with its reasons sorted, the strongest first."""
+    def moment(self, video_id: str, rank: int, by_key_frames: float = inf) -> Moment:
+        """The moment of an answer, with its reasons sorted, the strongest first. From the second
+        ``by_key_frames`` on its video is known by key frames alone.
+        """
         return Moment(
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
-            tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.band,
+            tuple(step.moment(video_id, rank, by_key_frames) for step in self.steps), self.snippet_kind,
+            self.band,
             self.folded, tuple(sorted(self.why, key=lambda reason: (-reason.score, reason.kind))),
-            self.copies,
+            self.copies, self.source != "named" and self.span.end > by_key_frames,
         )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +122,7 @@ def ranked(
     video_ids: Mapping[int, str],
     options: SearchOptions,
     known: KnownCopies | None = None,
+    by_key_frames: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Moment]:
     """The best moments in order, with ranks from 1, without duplicates.
 
@@ -129,6 +132,7 @@ def ranked(
         found: moments in any order.
         video_ids: by row number.
         options: number and minimum score.
+        by_key_frames: seconds from which on videos are known by key frames alone, by row number.
     """
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)
@@ -139,5 +143,6 @@ def ranked(
         if options.per_video is not None and shown[moment.row] == options.per_video:
             continue
         shown[moment.row] += 1
-        answer.append(moment.moment(video_ids[moment.row], len(answer) + 1))
+        since = by_key_frames.get(moment.row, inf)
+        answer.append(moment.moment(video_ids[moment.row], len(answer) + 1, since))
     return answer

@@ -15,14 +15,14 @@ __all__ = ["Note", "NoteKind"]
 
 NoteKind = Literal[
     "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place",
-    "looked", "not looked", "words alone", "in part",
+    "looked", "not looked", "words alone", "in part", "by key frames",
 ]  # fmt: skip
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
 was read in a language other than English, which encoders may not know; a date, or a name that may be a
 place, is searched for as words, where a filter would choose videos by it; a model looked at moments; it did
 not judge some; it judged by the words of the query, and not by its pictures and marks; only the
-first parts of a video are in the library yet.
+first parts of a video are in the library yet; videos are known by their key frames alone yet.
 """
 
 
@@ -33,12 +33,12 @@ class Note:
     Attributes:
         about: the words that it is about: what is wanted, a word, a name, a date, an encoder, the tag of a
             language, empty for one that is not known, a model, or why it did not judge, the id of
-            a video.
+            a video, or the number of videos.
         others: what is excluded, words of the library that are spelt like an unknown one, encoders that do
             not know the language, or the date as a filter has it; of a look the numbers of yes, partly, no
             and all, the probability that a verdict is right, and whether that was measured, ``"measured"``
             or ``"assumed"``; of no judgement the numbers of these and of all; minutes of
-            a video that are in, and of all of it where that is known.
+            a video that are in, and of all of it where that is known; the number of all that were searched.
         remedy: a command that helps; empty without one.
     """
 
@@ -55,7 +55,7 @@ class Note:
             return f"no “{self.about}” here{alike}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
-        if self.kind in ("date", "place", "in part"):
+        if self.kind in ("date", "place", "in part", "by key frames"):
             return self._of_videos()
         if self.kind in ("looked", "not looked", "words alone"):
             return self._by_model()
@@ -79,6 +79,12 @@ class Note:
     def _of_videos(self) -> str:
         if self.kind == "in part":
             return f"{self.about}: {' of '.join(self.others)} min in; the rest is not searched yet"
+        if self.kind == "by key frames":
+            (all,) = self.others
+            return (
+                f"{self.about} of {all} videos: known by key frames alone so far; where a moment begins and "
+                "ends is no more exact, and words in them are not searched yet"
+            )
         if self.kind == "place":
             return f"if “{self.about}” is a place: what was filmed there is found by --near LAT,LON"
         (date,) = self.others

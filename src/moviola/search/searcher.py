@@ -190,7 +190,7 @@ class Searcher:
                 break
             segments *= 4
         with stage("fusion"):
-            moments = ranked(found, names, options, self._copies())
+            moments = ranked(found, names, options, self._copies(), gatherer.view.by_key_frames)
             return SearchResult(moments, confident=any(one.band == "strong" for one in found))
 
     def _still_there(self, view: View, found: list[Candidate]) -> list[Candidate]:

@@ -57,10 +57,14 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
 
 
 def _in_part(gatherer: EvidenceGatherer, rows: Rows) -> list[Note]:
-    """The searched videos of which the rest is still to come."""
-    known = gatherer.view.unfinished
+    """The searched videos of which the rest is still to come, or is known by key frames alone."""
+    view, known = gatherer.view, gatherer.view.unfinished
     searched = [row for row in known if rows is None or row in rows]
-    return [Note("in part", gatherer.view.videos[row].video_id, known[row]) for row in searched[:_MOST]]
+    notes = [Note("in part", view.videos[row].video_id, known[row]) for row in searched[:_MOST]]
+    rough = sum(1 for row in view.by_key_frames if rows is None or row in rows)
+    if rough:
+        notes.append(Note("by key frames", str(rough), (str(len(view.videos if rows is None else rows)),)))
+    return notes
 
 
 def _of_filters(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]:

@@ -156,6 +156,10 @@ class FoundMoment(ResponseModel):
     copies: list[CopiedStretch] = Field(
         description="Moments of other videos that show the same, folded into it.", examples=[[]]
     )
+    by_key_frames: bool = Field(
+        description="Whether it was found by key frames alone, since the rest of its video is not in yet.",
+        examples=[False],
+    )
     duration: float = Field(description="Length of the whole video.", examples=[92.4])
     version: str = Field(description="Version of the video, for addresses of stills.", examples=["17"])
     away: bool = Field(description="Whether its file is away.", examples=[False])
@@ -450,7 +454,7 @@ class Job(ResponseModel):
     seconds_left: float | None = Field(
         description="To the end of all steps; null until that can be said.", examples=[95.0]
     )
-    step: str = Field(description="pictures, text or speech.", examples=["pictures"])
+    step: str = Field(description="key frames, pictures, text or speech.", examples=["pictures"])
     video: str = Field(description="In flight.", examples=["holiday/beach"])
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])
     refused: list[Refusal]

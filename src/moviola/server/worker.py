@@ -34,7 +34,7 @@ _PATIENCE = 1.0  # seconds between two attempts to write to a locked library
 # Fields of the report of a change in a watched folder.
 _WATCHED = ("added", "updated", "moved", "removed", "refused")
 # Steps of a job, each with its share of all: by how long they take where nothing is said in the pictures.
-_STEPS = {"pictures": 0.7, "text": 0.25, "speech": 0.05}
+_STEPS = {"key frames": 0.03, "pictures": 0.67, "text": 0.25, "speech": 0.05}
 
 
 def main() -> int:

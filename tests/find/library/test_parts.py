@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.library import compact, verify
-from moviola.library.ingest import film_parts, frame_features
+from moviola.library.ingest import film_parts, first_pass, frame_features
 from moviola.library.ingest.plan import IngestProgress, Paused
 from moviola.media import write_video
 from moviola.search import Library
@@ -53,6 +54,7 @@ def indexed(folder: Path, films: Path, part: float, threads: int, **options: Any
     """All that indexing makes of the film, in parts of some seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", part)
+        patch.setattr(first_pass, "SHORTEST", math.inf)
         patch.setattr(frame_features, "compute_threads", lambda: threads)
         with Library(folder, encoder="demo", sentence_encoder="none") as library:
             library.index(films, **options)
@@ -111,6 +113,7 @@ def test_parts_are_searchable_and_go_on(
     """The parts that are in are found, and the video says how far it is, whatever happens meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(first_pass, "SHORTEST", math.inf)
         patch.setattr(frame_features, "compute_threads", lambda: before)
         with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
             report = library.index(long_film, progress=_Stop(library, 2))
@@ -155,6 +158,7 @@ def test_another_file_begins_at_the_first_part(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(first_pass, "SHORTEST", math.inf)
         patch.setattr(frame_features, "compute_threads", lambda: 1)
         with Library(library, encoder="demo", sentence_encoder="none") as opened:
             report = opened.index(films, progress=replaced(opened))
@@ -171,11 +175,12 @@ import os, signal, sys
 from moviola.features import FeatureShards
 from moviola.library.disk.catalogue import Catalogue
 from moviola.library.disk.still_store import StillStore
-from moviola.library.ingest import film_parts, frame_features
+from moviola.library.ingest import film_parts, first_pass, frame_features
 from moviola.search import Library
 
 folder, films, kill_at, after, threads = sys.argv[1:]
 film_parts.PART_SECONDS = 32
+first_pass.SHORTEST = float("inf")
 frame_features.compute_threads = lambda: int(threads)
 steps = 0
 

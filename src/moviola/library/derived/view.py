@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
@@ -36,6 +37,8 @@ class View:
         picture_features: the same with the features of likeness appended.
         segments, pictures, cues: :data:`moviola.library.derived.indexes.INDEXES`; None without an encoder.
         held: features as they were then, which a compaction may delete meanwhile.
+        by_key_frames: of videos that are known by their key frames alone, the second from which on, by row
+            number.
     """
 
     store: LibraryStore
@@ -49,6 +52,7 @@ class View:
     pictures: Index | None
     cues: Index | None
     held: tuple[MappedShard, ...]
+    by_key_frames: Mapping[int, float]
 
     @property
     def settings(self) -> Settings:
@@ -110,6 +114,7 @@ class Viewer:
         while True:
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
+                by_key_frames = store.catalogue.by_key_frames()
                 store.follow_encoders()
                 models, encoders = store.models, store.encoders
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
@@ -131,6 +136,7 @@ class Viewer:
                 pictures,
                 cues,
                 mapped,
+                by_key_frames,
             )
             # Other models may have come into use meanwhile, for which some of the indexes are then.
             if view.settings == store.settings:

@@ -126,15 +126,16 @@ class Catalogue(
 
     def videos_as_read(self) -> list[VideoRow]:
         """All videos; those with subtitles whose tracks were not asked for their languages as to be read
-        again, and those of which some parts are in as if their files had been written to since.
+        again, and those of which some parts are in, or key frames alone, as if their files had been written
+        to since.
         """
         read = {row for (row,) in self._rows_of("tracks_read", "SELECT video FROM tracks_read")}
         rows = self._rows_of("cue_tracks", "SELECT DISTINCT video FROM cue_tracks WHERE kind = 'subtitle'")
         again = {row for (row,) in rows} - read
-        unfinished = self.unfinished()
+        unfinished, rough = self.unfinished(), self.by_key_frames()
 
         def unfinished_as_written_to(video: VideoRow) -> VideoRow:
-            if video.state != "partial" or video.hash not in unfinished:
+            if video.state != "partial" or not (video.hash in unfinished or video.row in rough):
                 return video
             return replace(video, mtime_ns=video.mtime_ns - 1)
 
@@ -203,9 +204,11 @@ class Catalogue(
         shots: Sequence[ShotRow] = (),
         readings: Iterable[Reading] = (),
         repeats: int = 0,
+        by_key_frames: float | None = None,
     ) -> VideoRow:
         """Store a video with its features, shots and cues, replacing the one of the same id or path; returns
-        it with its row number.
+        it with its row number. From the second ``by_key_frames`` on its features are those of key frames, and
+        all of them lie with such.
         """
         same = "SELECT row, hash FROM videos WHERE video_id = ? OR path = ?"
         kept: list[tuple[str, dict[str, Any]]] = []
@@ -232,8 +235,11 @@ class Catalogue(
             self._insert_row(table, {**values, "video": row})
         self.drop_copy(video.path)  # as one that came back may have it
         self.set_repeats(row, repeats)
-        for kind, extent in (("frames", video.frames), ("cues", video.cues)):
-            self.raise_feature_end(kind, extent)
+        if by_key_frames is None:
+            self.raise_feature_end("frames", video.frames)
+        elif video.frames is not None:
+            self.put_by_key_frames(row, by_key_frames, video.frames)
+        self.raise_feature_end("cues", video.cues)
         return replace(video, row=row)
 
     def feature_end(self, kind: str) -> tuple[int, int]:

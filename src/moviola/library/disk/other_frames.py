@@ -14,9 +14,9 @@ from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.schema import ADDED, OF_LIBRARY
 from moviola.library.disk.settings import Settings
 
-__all__ = ["FRAMES", "OTHER_FRAMES", "OtherExtent", "OtherFrames"]
+__all__ = ["FRAMES", "KEY_FRAMES", "OTHER_FRAMES", "OtherExtent", "OtherFrames"]
 
-FRAMES, OTHER_FRAMES = "frames", "other frames"
+FRAMES, OTHER_FRAMES, KEY_FRAMES = "frames", "other frames", "key frames"
 """Kinds of features whose shards are numbered together."""
 
 _PARTS = ("shard", "offset", "count", "crc")
@@ -56,8 +56,8 @@ class OtherFrames(NotedSettings):
 
     def last_shard(self) -> int:
         """The highest number of a shard of frames, by this or another encoder, that was ever written to."""
-        statement = "SELECT max(shard) FROM feature_ends WHERE kind IN (?, ?)"
-        return int(self._rows(statement, (FRAMES, OTHER_FRAMES))[0][0])
+        statement = "SELECT max(shard) FROM feature_ends WHERE kind IN (?, ?, ?)"
+        return int(self._rows(statement, (FRAMES, OTHER_FRAMES, KEY_FRAMES))[0][0])
 
     def add_other_frames(self, row: int, key: str, found: OtherExtent) -> None:
         """Store where features of a video by the next encoder lie, and that they are the last ones; no new

@@ -84,6 +84,8 @@ CREATE TABLE IF NOT EXISTS other_frames (
     PRIMARY KEY (video, made_with)
 ) WITHOUT ROWID
 """,
+    # Videos that are known by their key frames alone from a second on (library.disk.unfinished).
+    "key_frames": "CREATE TABLE IF NOT EXISTS key_frames (video INTEGER PRIMARY KEY, since REAL NOT NULL)",
     # Videos whose subtitles were read with what files and tracks say of their language.
     "tracks_read": "CREATE TABLE IF NOT EXISTS tracks_read (video INTEGER PRIMARY KEY)",
     # Languages that were said by hand, by kind and by that which was read or guessed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
-from moviola.features import FeatureRows, FeatureShards, VideoFeatures
+from moviola.features import Extent, FeatureRows, FeatureShards, VideoFeatures
 from moviola.features.shards import halves
 from moviola.files.presence import is_file
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
@@ -241,6 +242,23 @@ class LibraryStore:
 
     def _read_settings(self) -> Settings:
         return self.catalogue.followed(self.folder, Settings.read(self.folder))
+
+    def append_key_frames(self, rows: NDArray[np.floating[Any]]) -> Extent:
+        """Write features of frames (n, d) that are those of key frames, to one shard apart from the others
+        whatever its length; errors as in :meth:`FeatureShards.append`.
+        """
+        catalogue, folder = self.catalogue, self.frame_features.folder
+        end = catalogue.key_frames_end() or (catalogue.last_shard() + 1, 0)
+        shard = FeatureShards(folder, "frames", self.settings.frame_dim, shard_bytes=sys.maxsize)
+        return shard.append(rows, end, catalogue.last_shard())
+
+    def clear_key_frames(self) -> None:
+        """Delete the features of key frames once no video has any, also no removed one, under the lock."""
+        end = self.catalogue.key_frames_end()
+        if end is not None and end[1] and end[0] not in self.catalogue.shards_in_use():
+            self.catalogue.begin_key_frames(self.catalogue.last_shard() + 1)  # none is used again
+            self.frame_features.shard(end[0]).unlink(missing_ok=True)
+            self.frame_features.let_go()
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""

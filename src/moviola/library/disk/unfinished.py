@@ -2,6 +2,10 @@
 
 Rows are keyed by content. Their features lie in the shards, where those of the next part follow; the
 searchable video with these features, if there is one, is a row of ``videos`` like any other.
+
+A film that is known by its key frames (:mod:`moviola.library.ingest.first_pass`) is a row of ``videos``, too,
+which says so. Its features lie in a shard of their own, which is deleted once no video has any there: so the
+other shards are in the end as if it had never been.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from moviola.features import Extent
 from moviola.files.reasons import reason
 from moviola.library.disk.database import Database
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
+from moviola.library.disk.other_frames import KEY_FRAMES
 
 __all__ = ["Unfinished", "UnfinishedFilm", "how_far", "minutes_in"]
 
@@ -57,11 +62,13 @@ def minutes_in(seconds: float, promised: float) -> tuple[str, ...]:
     return tuple(f"{one // _MINUTE:.0f}" for one in known)
 
 
-def how_far(seconds: float, promised: float) -> str:
-    """How much of a film is in, in words: "12 of 58 min in"."""
+def how_far(seconds: float, promised: float, *, key_frames: bool = False) -> str:
+    """How much of a film is in, in words: "12 of 58 min in"; with ``key_frames`` these stand for the rest."""
     minutes, *whole = minutes_in(seconds, promised)
+    if key_frames and not seconds:
+        return reason("by key frames")
     if whole:
-        return reason("in part", minutes=minutes, all=whole[0])
+        return reason("rest by key frames" if key_frames else "in part", minutes=minutes, all=whole[0])
     return reason("in part of some", minutes=minutes)
 
 
@@ -119,6 +126,32 @@ class Unfinished(Database):
             "UPDATE unfinished SET shard = ?, start = ?, number = ?, crc = ? WHERE content = ?",
             (frames.shard, frames.offset, frames.count, frames.crc, content),
         )
+
+    def by_key_frames(self) -> dict[int, float]:
+        """Of the videos that are known by their key frames alone, the second from which on, by row number."""
+        return dict(self._rows_of("key_frames", "SELECT video, since FROM key_frames"))
+
+    def put_by_key_frames(self, row: int, since: float, frames: Extent) -> None:
+        """Store that a video is known by its key frames alone from a second on, and that its features are the
+        last ones of their shard, inside a transaction.
+        """
+        self._put_all("key_frames (video, since)", [(row, since)])
+        end = (KEY_FRAMES, frames.shard, frames.offset + frames.count)
+        self._put_all("feature_ends (kind, shard, rows)", [end])
+
+    def forget_by_key_frames(self, row: int) -> None:
+        """Forget that a video is known by its key frames alone, inside a transaction."""
+        self._rows_of("key_frames", "DELETE FROM key_frames WHERE video = ?", (row,))
+
+    def key_frames_end(self) -> tuple[int, int] | None:
+        """Shard and row behind the last features of key frames; None where there never were any."""
+        rows = self._rows("SELECT shard, rows FROM feature_ends WHERE kind = ?", (KEY_FRAMES,))
+        return (int(rows[0][0]), int(rows[0][1])) if rows else None
+
+    def begin_key_frames(self, shard: int) -> None:
+        """Note the shard that the next features of key frames go to; no new generation."""
+        with self._changing():
+            self._put_all("feature_ends (kind, shard, rows)", [(KEY_FRAMES, shard, 0)])
 
     def forget_unfinished(self, contents: Collection[str]) -> None:
         """Delete what is known of unfinished films; the searchable videos stay."""

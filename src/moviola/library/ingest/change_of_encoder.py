@@ -402,10 +402,15 @@ class _Change:
     def _relocate(self, old: Settings, kept: Mapping[int, Extent]) -> None:
         """Give all videos their new features, inside a transaction."""
         catalogue = self._store.catalogue
+        rough = catalogue.by_key_frames()
         for video in self._videos:
             made = self._made.get(video.row)
             catalogue.drop_other_frames(self._key, video.row)
             catalogue.relocate(video.row, made.extent if made else None, video.cues)
+            if video.row in rough:  # it has all pictures now, or none
+                catalogue.forget_by_key_frames(video.row)
+                catalogue.encode_again(video.row)
+                video = catalogue.video(video.video_id)
             if made is None:
                 if video.row in kept:
                     before = OtherExtent(kept[video.row], old.frame_dim, catalogue.repeats(video.row))

@@ -16,6 +16,7 @@ from moviola.library.disk.fingerprints import Fingerprint
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.unfinished import UnfinishedFilm, how_far
 from moviola.library.ingest.film_parts import Begun, part_length
+from moviola.library.ingest.first_pass import Glimpse
 from moviola.library.ingest.following import note_facts
 from moviola.library.ingest.frame_features import Encoded, EncodedPart, Outcome, Refused
 from moviola.library.ingest.plan import FoundFile, IngestReport
@@ -65,6 +66,27 @@ class Commits:
         unclear = [(start, end) for start, end in known["unclear"]]
         return Begun(film.moments, _read_marks(known["marks"]), unclear, known["broken_at"], known["film"])
 
+    def unseen(self, files: Iterable[FoundFile]) -> list[FoundFile]:
+        """The files of which nothing is shown, neither what they are now nor what they were."""
+        files = [*files]
+        named = self.store.catalogue.videos_named([file.video_id for file in files])
+        shown = {video.video_id for video in named.values() if video.state != "refused"}
+        return [file for file in files if file.video_id not in shown]
+
+    def glimpse(self, found: Glimpse) -> None:
+        """Store a film as its key frames show it."""
+        store, file, info = self.store, found.file, found.info
+        store.require_in_place()
+        frames = store.append_key_frames(found.moments(store.settings.frame_rate))
+        said = how_far(0.0, info.duration, key_frames=True)
+        row = file.row(
+            "partial", error=said, duration=info.duration, width=info.width, height=info.height,
+            codec=info.video_codec, frames=frames,
+        )  # fmt: skip
+        with store.catalogue.transaction():
+            store.catalogue.put(row, [], by_key_frames=0.0)
+        self.report.partial[file.video_id] = said
+
     def take(self, outcome: Outcome) -> None:
         """Store one outcome."""
         self.store.require_in_place()
@@ -99,34 +121,55 @@ class Commits:
             encoded.info.duration, frames, encoded.repeats + (before.repeats if before else 0), state,
         )  # fmt: skip
         store.stills.put(file.hash, part.stills, None)
-        shown = self._shows(file, before)
+        shown = self._shows(file, before, part.seconds)
         cues = [cue for cue in encoded.subtitles.cues if cue.start < part.seconds] if shown else []
         cues = [replace(cue, end=min(cue.end, part.seconds)) for cue in cues]
         lines = self._lines(shown, cues)
+        rest = self._with_key_frames(shown, frames)
         with catalogue.transaction():
             catalogue.put_unfinished(film, part.fingerprint)
             catalogue.raise_feature_end("frames", frames)
             if shown is not None:
+                since = film.seconds if rest is not None else None
+                said = how_far(film.seconds, film.promised, key_frames=rest is not None)
                 row = replace(
-                    shown, error=how_far(film.seconds, film.promised), duration=film.seconds,
+                    shown, error=said, duration=film.seconds if rest is None else film.promised,
                     width=encoded.info.width, height=encoded.info.height, codec=encoded.info.video_codec,
-                    frames=frames, cues=lines,
+                    frames=rest or frames, cues=lines,
                 )  # fmt: skip
-                catalogue.put(row, cues, encoded.shots, repeats=film.repeats)
+                catalogue.put(row, cues, encoded.shots, repeats=film.repeats, by_key_frames=since)
+                self.report.partial[file.video_id] = said
         self.report.frames += len(encoded.frames)
         self.report.repeats += encoded.repeats
-        if shown is not None:
-            self.report.partial[file.video_id] = how_far(film.seconds, film.promised)
 
-    def _shows(self, file: FoundFile, before: UnfinishedFilm | None) -> VideoRow | None:
-        """The searchable video of a film of which parts are in; None where a whole one is in, which stays
-        until the new one is whole.
+    def _shows(self, file: FoundFile, before: UnfinishedFilm | None, seconds: float) -> VideoRow | None:
+        """The searchable video of a film of which parts are in, as it is before the one that ends at some
+        second. None where a whole one is in, which stays until the new one is whole; and where parts are in
+        with key frames of the rest, of which all is written again whenever twice as much is in.
         """
         known = self.store.catalogue.videos_named([file.video_id]).get(file.video_id)
-        if known is not None and known.state != "refused":
+        if known is None or known.state == "refused":
+            return file.row("partial")
+        since = self.store.catalogue.by_key_frames().get(known.row)
+        if since is None:
             own = before is not None and known.hash == file.hash and known.frames == before.frames
-            return replace(file.row("partial"), frames=known.frames, cues=known.cues) if own else None
-        return file.row("partial")
+        else:
+            own = known.hash == file.hash and seconds >= 2 * since
+        return (
+            replace(file.row("partial"), row=known.row, frames=known.frames, cues=known.cues) if own else None
+        )
+
+    def _with_key_frames(self, shown: VideoRow | None, frames: Extent) -> Extent | None:
+        """Features of the parts of a film that are in, and of its key frames for the rest; None where it is
+        not known by these, or there is no rest.
+        """
+        store = self.store
+        if shown is None or shown.frames is None or shown.row not in store.catalogue.by_key_frames():
+            return None
+        rest = store.frame_features.checked(shown.frames)[frames.count :]
+        if not len(rest):
+            return None
+        return store.append_key_frames(np.concatenate([store.frame_features.checked(frames), rest]))
 
     def _lines(self, shown: VideoRow | None, cues: list[Cue]) -> Extent | None:
         """Where the sentence vectors of cues lie, which follow those of the video so far."""
@@ -183,7 +226,9 @@ class Commits:
         self.report.partial.pop(file.video_id, None)
         known = catalogue.videos_named([file.video_id]).get(file.video_id)
         film = catalogue.unfinished_film(file.hash)
-        part = known is not None and film is not None and known.frames == film.frames
+        part = known is not None and (
+            (film is not None and known.frames == film.frames) or known.row in catalogue.by_key_frames()
+        )
         has_this = known is not None and known.state != "refused" and known.hash == file.hash and not part
         # A file that was moved or unplugged since it was listed, or that was to be encoded again and cannot
         # be read now, stays as it is known.

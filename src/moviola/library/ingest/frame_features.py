@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Encoded", "EncodedPart", "Outcome", "Refused", "Subtitled", "encode_videos", "facts_of", "read_cues",
-    "shot_rows", "with_chapters",
+    "require_no_link", "shot_rows", "with_chapters",
 ]  # fmt: skip
 
 # Threads that decode one film at most: each reads all of it.
@@ -284,7 +284,7 @@ def _underway(
     """
     with suppress(MediaError, OSError):
         if own:
-            _require_no_link(file)
+            require_no_link(file)
         info = probe(file.path)
         if begun is None:
             return _Underway(file, Film(file.path, rate, sys.maxsize, 1), info, 1)
@@ -302,7 +302,8 @@ def _identity(path: Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _require_no_link(file: FoundFile) -> None:
+def require_no_link(file: FoundFile) -> None:
+    """Fail with :class:`UnreadableMedia` where a link has come into the path of a file."""
     if os.path.realpath(file.path) != str(file.path):
         raise UnreadableMedia(file.path, reason("link since"))
 
@@ -310,7 +311,7 @@ def _require_no_link(file: FoundFile) -> None:
 def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
     """Probe a file without a visual encoder: it must be a video that can be read to its end."""
     if own:
-        _require_no_link(file)
+        require_no_link(file)
     info = probe(file.path)
     yield Encoded(file, info, info.duration, None, None, checksum=read_through(file.path).checksum)
 
@@ -324,7 +325,7 @@ def _decoded(
     def steps() -> Iterator[_AnyStep | Branch[_AnyStep]]:
         try:
             if own:
-                _require_no_link(file)
+                require_no_link(file)
             if video.info is None:
                 video.info = probe(file.path)
             for step in video.film.lane(lane, size, stills_every):
@@ -344,7 +345,7 @@ def _decoded_alone(
 
     def steps() -> Iterator[_AnyStep]:
         if own:
-            _require_no_link(file)
+            require_no_link(file)
         video.info = video.info or probe(file.path)
         with sample_frames(file.path, rate=rate, size=size) as stream:
             frames = iter(stream)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.index import Trial
@@ -44,10 +43,10 @@ from moviola.library.ingest.following import (
     set_zones,
 )
 from moviola.library.ingest.pictures_again import encode_where_missing
-from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan
+from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 from moviola.library.ingest.recognition import Readers, ReadingRun, encode_cues_where_missing
 from moviola.library.ingest.sounds import SoundRun, chosen_sound_reader
-from moviola.library.ingest.workers import Workers, open_workers
+from moviola.library.ingest.workers import open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
 
@@ -147,6 +146,7 @@ class Indexer:
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
         """
+        from moviola.library.ingest.picture_run import PictureRun
         from moviola.library.ingest.scan import make_plan
 
         require_sources(sources)
@@ -186,7 +186,7 @@ class Indexer:
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
             with suppress(Paused):
-                self._encode(plan, report, options, pool, progress)
+                PictureRun(self._store, report, progress, pool).encode(plan, options)
                 note_copies(self._store, plan, report)
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
@@ -287,38 +287,6 @@ class Indexer:
             moved = move_root(self._store, Path(old), Path(new), check=check)
             publish_names(self._store, encode=False)
         return moved
-
-    def _encode(
-        self,
-        plan: Plan,
-        report: IngestReport,
-        options: Mapping[str, Any],
-        workers: Workers | None,
-        progress: Progress,
-    ) -> None:
-        from moviola.library.ingest.committing import Commits
-        from moviola.library.ingest.frame_features import EncodedPart
-        from moviola.library.ingest.video_encoder import VideoEncoder
-
-        files = [*plan.new, *plan.changed]
-        if not files:
-            return
-        changed = {found.video_id for found in plan.changed}
-        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, **options)
-        commits = Commits(self._store, report, encoder.made, changed)
-        commits.forget_others(found.hash for found in files)
-        done = 0
-
-        def on_frames(found: FoundFile, seconds: float) -> None:
-            progress(IngestProgress(done, len(files), found.video_id, seconds))
-
-        with self._store.catalogue.job("index", len(files)) as advance:
-            for outcome in encoder.many(files, on_frames, workers, commits.begun):
-                commits.take(outcome)
-                if not isinstance(outcome, EncodedPart):
-                    done += 1
-                    advance()
-                    progress(IngestProgress(done, len(files), outcome.file.video_id, 0.0))
 
     @naming_plugins()
     def use(
@@ -476,6 +444,7 @@ class Indexer:
         store = self._store
         store.require_in_place()
         self._settle()
+        store.clear_key_frames()
         store.models.make_graphs()
         publish_indexes(store)
         if store.encoders.visual is not None:

@@ -113,7 +113,7 @@ class IngestProgress:
     total: int
     video_id: str
     seconds: float
-    step: Literal["pictures", "sounds"] | CueKind = "pictures"
+    step: Literal["key frames", "pictures", "sounds"] | CueKind = "pictures"
 
 
 @dataclass(slots=True)

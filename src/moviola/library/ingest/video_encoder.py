@@ -12,6 +12,7 @@ from importlib.metadata import version
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.ingest.film_parts import Begun
+from moviola.library.ingest.first_pass import Glimpse, glimpses
 from moviola.library.ingest.frame_features import (
     Encoded,
     EncodedPart,
@@ -70,6 +71,39 @@ class VideoEncoder:
             if isinstance(outcome, Encoded):
                 on_frames(file, outcome.duration)
             yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
+
+    def glimpses(
+        self,
+        files: Sequence[FoundFile],
+        on_frames: Callable[[FoundFile, float], None],
+        workers: Workers | None = None,
+    ) -> Iterator[Glimpse | None]:
+        """Encode key frames of files, by this process or workers, as :meth:`many` does all of them; also its
+        errors. None is a file without a first pass (:mod:`.first_pass`).
+        """
+        if workers is None:
+            yield from self._glimpses(files, on_frames)
+            return
+        workers.require(partial(self.require_able, wanted=version("moviola")), files)
+        for found in workers.map(self.glimpse, files, gpu=self.encoders.device != "cpu"):
+            yield None if isinstance(found, Lost) else found
+
+    def _glimpses(
+        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], *, own: bool = True
+    ) -> Iterator[Glimpse | None]:
+        visual = self.encoders.visual
+        if visual is None:
+            return iter([None] * len(files))
+        return glimpses(files, visual.frame_size, self.encoders.rows, on_frames, own=own)
+
+    def glimpse(self, file: FoundFile) -> Glimpse | None:
+        """Key frames of one file, which another machine may have listed."""
+        try:
+            require_seen([(file.path, file.size)])
+        except UnreadableMedia:
+            return None
+        (found,) = self._glimpses([file], lambda *_: None, own=False)
+        return found
 
     def _here(
         self,

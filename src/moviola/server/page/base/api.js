@@ -8,12 +8,12 @@ import { questionFields } from "./store.js";
  * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
  *   snippet: string, snippet_kind: string, steps: Part[], band: Band, why: {kind: string, score: number, words: string[]}[],
- *   folded: {start: number, end: number}[], duration: number, version: string}} Moment
+ *   folded: {start: number, end: number}[], by_key_frames?: boolean, duration: number, version: string}} Moment
  * @typedef {import("./asked.js").Asked["query"]} Query
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
  * @typedef {"strong" | "possible" | "weak"} Band
- * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place" | "in part" | "looked" | "not looked" | "words alone", about: string, others: string[], remedy: string, text: string}} Note
+ * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place" | "in part" | "by key frames" | "looked" | "not looked" | "words alone", about: string, others: string[], remedy: string, text: string}} Note
  * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
  * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept

@@ -40,6 +40,8 @@ const SAID = {
   "changed since": t("it has changed while it was read, and nothing of it was kept; bring it in again"),
   "in part": t("{minutes} of {all} min in"),
   "in part of some": t("{minutes} min in"),
+  "by key frames": t("by key frames alone so far"),
+  "rest by key frames": t("{minutes} of {all} min in, the rest by key frames alone so far"),
   "root gone": t("it is not there"),
   "root unreadable": t("it cannot be read ({why})"),
   "root empty": t("it is empty, and held videos"),

@@ -138,7 +138,7 @@ function followJob(job) {
 }
 
 /** @type {Record<string, string>} */
-const STEPS = { pictures: t("pictures"), text: t("text in pictures"), speech: t("speech") };
+const STEPS = { "key frames": t("key frames"), pictures: t("pictures"), text: t("text in pictures"), speech: t("speech") };
 
 /** @param {api.Job} job that has ended */
 function outcome({ added, copies }) {

@@ -120,6 +120,7 @@ function reasons(moment) {
   }, `+${moment.folded.length}`);
   const named = moment.why.some(({ kind }) => kind === "named");
   const chips = moment.source === "named" ? [h("li", { class: "reason" }, named ? t("in a video named so") : t("in a video described so"))] : tellingReasons(moment).map(reasonChip);
+  if (moment.by_key_frames) chips.push(h("li", { class: "reason" }, t("by key frames")));
   if (!chips.length && !moment.folded.length) return null;
   return h("div", {}, h("ul", { class: "reasons" }, chips, moment.folded.length ? h("li", {}, toggle) : null), inside);
 }

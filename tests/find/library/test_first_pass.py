@@ -1,0 +1,151 @@
+"""Films are found by their key frames first, and are in the end as if they had not been."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.library import compact, verify
+from moviola.library.ingest import film_parts, first_pass
+from moviola.library.ingest.plan import IngestProgress, Paused
+from moviola.media import write_video
+from moviola.search import Library
+
+RATE = 4
+COLOURS = {"older": (200, 40, 40), "newer": (40, 40, 200)}
+
+
+def scenes(colour: tuple[int, int, int], seconds: int) -> Iterator[NDArray[np.uint8]]:
+    """A wall of a colour, with another pattern every three seconds, so that there are key frames."""
+    generator = np.random.default_rng(sum(colour))
+    for number in range(seconds * RATE):
+        if number % (3 * RATE) == 0:
+            noise = generator.integers(0, 120, (6, 8, 3))
+            wall = np.clip(np.array(colour) + noise - 60, 0, 255).astype(np.uint8)
+        yield np.kron(wall, np.ones((8, 8, 1), np.uint8))
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two films, and one that is too short for a first pass, with their times."""
+    folder = tmp_path_factory.mktemp("films")
+    for time, (name, colour) in enumerate(COLOURS.items(), 1):
+        write_video(folder / f"{name}.mp4", scenes(colour, 20 + 5 * time), rate=RATE)
+        os.utime(folder / f"{name}.mp4", (time * 1e6, time * 1e6))
+    write_video(folder / "short.mp4", scenes((40, 200, 40), 5), rate=RATE)
+    os.utime(folder / "short.mp4", (5e6, 5e6))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_pass, "SHORTEST", 20.0)
+    monkeypatch.setattr(first_pass, "APART", 4.0)
+
+
+class StopAt:
+    """Ends a run at the first step of a kind for which something holds."""
+
+    def __init__(self, step: str, holds: Callable[[], bool] = lambda: True) -> None:
+        self.step, self.holds = step, holds
+
+    def __call__(self, progress: IngestProgress) -> None:
+        if progress.step == self.step and self.holds():
+            raise Paused
+
+
+def opened(folder: Path) -> Library:
+    return Library(folder, encoder="demo", sentence_encoder="none")
+
+
+def content(library: Library) -> dict[str, Any]:
+    """All that a library has, by video, and its files of features."""
+    catalogue, store = library.catalogue, library.store
+    made: dict[str, Any] = {
+        video.video_id: (
+            video.state, video.error, video.duration, video.frames, catalogue.shots(video.row),
+            catalogue.repeats(video.row), catalogue.checksums().get(video.row),
+            store.stills.nearest(video.hash, 3.0),
+        )
+        for video in catalogue.videos()
+    }  # fmt: skip
+    files = sorted((store.folder / "features").glob("*.f16"))
+    return made | {path.name: path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def whole(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one pass makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first_pass, "SHORTEST", math.inf)
+        with opened(tmp_path_factory.mktemp("whole") / "library") as library:
+            report = library.index(films)
+            assert report.added == ["short", "newer", "older"], "not the newest first"
+            return content(library)
+
+
+def test_found_by_key_frames_and_in_the_end_the_same(
+    films: Path, tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    """Catches a film that is not found before the second pass, an answer that does not say by what it found
+    it, a first pass that begins anew after an interruption, and features of key frames that stay.
+    """
+    said = "by key frames alone so far"
+    with opened(tmp_path / "library") as library:
+        report = library.index(films, progress=StopAt("pictures"))
+        assert report.partial == {"newer": said, "older": said} and report.added == []
+        videos = {video.video_id: video for video in library.catalogue.videos()}
+        assert {name: (one.state, one.error, one.duration) for name, one in videos.items()} == {
+            "older": ("partial", said, 25.0), "newer": ("partial", said, 30.0),
+        }  # fmt: skip
+        moments = library.search("a blue wall")
+        assert {moment.video_id for moment in moments} == {*COLOURS}
+        assert all(moment.by_key_frames for moment in moments)
+        assert [str(note) for note in moments.notes if note.kind == "by key frames"] == [
+            "2 of 2 videos: known by key frames alone so far; where a moment begins and ends is no more "
+            "exact, and words in them are not searched yet"
+        ]
+        steps: list[IngestProgress] = []
+        report = library.index(films, progress=steps.append)
+        again = {one.video_id for one in steps if one.step == "key frames"}
+        assert again == {"short"}, "what is known by key frames was looked at again"
+        assert {*report.updated, *report.added} == {"older", "newer", "short"} and not report.partial
+        moments = library.search("a blue wall")
+        assert not any(moment.by_key_frames for moment in moments)
+        assert all(note.kind != "by key frames" for note in moments.notes)
+        assert content(library) == whole
+        files = [*films.iterdir()]
+        assert library.index(films).unchanged and [*films.iterdir()] == files
+
+
+def test_upkeep_of_what_is_known_by_key_frames(films: Path, tmp_path: Path, whole: dict[str, Any]) -> None:
+    """A compaction, a removal and a damaged byte are those of any video, and lose nothing."""
+    with opened(tmp_path / "library") as library:
+        features = library.store.frame_features
+        library.index(films, progress=StopAt("pictures"))
+        before = library.search("a blue wall")
+        assert verify(library.store) == []
+        compact(library.store)
+        assert verify(library.store) == [] and library.search("a blue wall") == before
+        library.indexer.remove(["older"])
+        library.indexer.publish()
+        assert {moment.video_id for moment in library.search("a blue wall")} == {"newer"}
+        library.indexer.index(films / "newer.mp4")
+        library.indexer.restore(["older"])
+        assert [one.by_key_frames for one in library.search("a red wall", videos=["older"])][0]
+        assert len(features.shards()) == 2
+        library.index(films)
+        assert len(features.shards()) == 1 and verify(library.store) == []
+        (end,) = [library.catalogue.key_frames_end()]
+        assert end is not None and end[0] not in features.shards() and end[1] == 0
+        compact(library.store)
+        assert {name: one[:3] for name, one in whole.items() if isinstance(one, tuple)} == {
+            video.video_id: (video.state, video.error, video.duration) for video in library.catalogue.videos()
+        }
