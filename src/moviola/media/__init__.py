@@ -74,8 +74,8 @@ __all__ = [
     "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined", "key_frames",
     "language_of", "lead_of", "length_of", "look_through", "make_playable", "name_beside",
     "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still", "read_sound",
-    "read_subtitles", "read_through", "regular_file", "require_encoding", "require_track_choice", "route_of", "said_by_name", "sample_frames",
-    "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",
-    "small_picture", "title_card", "track_among", "walk_files", "with_fixes", "within_film",
-    "without_doubles", "write_subtitles", "write_video",
+    "read_subtitles", "read_through", "regular_file", "require_encoding", "require_track_choice", "route_of",
+    "said_by_name", "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk",
+    "sidecar_name", "sidecars", "small_picture", "title_card", "track_among", "walk_files", "with_fixes",
+    "within_film", "without_doubles", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.library import compact, verify
-from moviola.library.ingest import film_parts, first_pass
+from moviola.library.ingest import first_pass
 from moviola.library.ingest.plan import IngestProgress, Paused
 from moviola.media import write_video
 from moviola.search import Library
@@ -139,7 +139,7 @@ def test_upkeep_of_what_is_known_by_key_frames(films: Path, tmp_path: Path, whol
         assert {moment.video_id for moment in library.search("a blue wall")} == {"newer"}
         library.indexer.index(films / "newer.mp4")
         library.indexer.restore(["older"])
-        assert [one.by_key_frames for one in library.search("a red wall", videos=["older"])][0]
+        assert library.search("a red wall", videos=["older"])[0].by_key_frames
         assert len(features.shards()) == 2
         library.index(films)
         assert len(features.shards()) == 1 and verify(library.store) == []

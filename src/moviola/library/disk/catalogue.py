@@ -204,6 +204,7 @@ class Catalogue(
         shots: Sequence[ShotRow] = (),
         readings: Iterable[Reading] = (),
         repeats: int = 0,
+        *,
         by_key_frames: float | None = None,
     ) -> VideoRow:
         """Store a video with its features, shots and cues, replacing the one of the same id or path; returns
