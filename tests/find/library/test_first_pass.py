@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moviola.library import compact, verify
-from moviola.library.ingest import first_pass
+from moviola.features import Extent
+from moviola.library import VideoRow, compact, verify
+from moviola.library.ingest import film_parts, first_pass, frame_features
 from moviola.library.ingest.plan import IngestProgress, Paused
 from moviola.media import write_video
 from moviola.search import Library
@@ -149,3 +151,71 @@ def test_upkeep_of_what_is_known_by_key_frames(films: Path, tmp_path: Path, whol
         assert {name: one[:3] for name, one in whole.items() if isinstance(one, tuple)} == {
             video.video_id: (video.state, video.error, video.duration) for video in library.catalogue.videos()
         }
+
+
+def test_parts_come_before_what_key_frames_show(
+    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While parts of a film come in, its end is found by key frames, and an answer says which is which."""
+    monkeypatch.setattr(frame_features, "compute_threads", lambda: 1)
+    monkeypatch.setattr(film_parts, "PART_SECONDS", 8)
+    monkeypatch.setattr(film_parts, "BATCH", 8)
+    with opened(tmp_path / "library") as library:
+
+        def until(moments: int) -> VideoRow:
+            stop = StopAt("pictures", lambda: moments_in(library) >= moments)
+            library.index(films / "newer.mp4", progress=stop)
+            (video,) = library.catalogue.videos()
+            assert (video.state, video.duration) == ("partial", 30.0) and verify(library.store) == []
+            return video
+
+        stored = library.store.frame_features.checked
+        by_key_frames = stored(until(0).frames or Extent(0, 0, 0))
+        for end, moments in ((8, 8), (16, 16), (16, 24)):
+            video = until(moments)
+            assert video.error == "0 of 0 min in, the rest by key frames alone so far"
+            assert library.catalogue.by_key_frames() == {video.row: end}
+            found = library.search("a blue wall", min_score=0.0, weak=True)
+            assert found and all(one.by_key_frames == (one.end > end) for one in found)
+            (in_,) = library.catalogue.unfinished_extents().values()
+            assert video.frames and in_.count == moments
+            parts = np.concatenate([stored(in_)[:end], by_key_frames[end:]])
+            assert stored(video.frames).tobytes() == parts.tobytes()
+        compact(library.store)
+        library.index(films)
+        assert library.catalogue.by_key_frames() == {} == library.catalogue.unfinished()
+
+
+def moments_in(library: Library) -> int:
+    """How many moments of an unfinished film are in."""
+    return sum(extent.count for extent in library.catalogue.unfinished_extents().values())
+
+
+def test_refused_after_the_first_pass(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A film that proves unreadable in the second pass is no longer shown as its key frames show it."""
+    monkeypatch.setattr(film_parts, "PART_SECONDS", 8)
+    monkeypatch.setattr(film_parts, "BATCH", 8)
+    states = count()
+    monkeypatch.setattr(frame_features, "_identity", lambda _: next(states))  # always written to
+    with opened(tmp_path / "library") as library:
+        report = library.index(films / "newer.mp4")
+        assert [*report.refused] == ["newer"] and not report.partial
+        (video,) = library.catalogue.videos()
+        assert video.state == "refused" and library.catalogue.by_key_frames() == {}
+        assert library.search("a blue wall") == [] and {*library.store.frame_features.shards()} <= {0}
+
+
+def test_another_encoder_for_what_is_known_by_key_frames(films: Path, tmp_path: Path) -> None:
+    """A change of encoder encodes all pictures of such a film, which is no longer said to lack them."""
+    with opened(tmp_path / "library") as library:
+        library.index(films, progress=StopAt("pictures"))
+        library.indexer.use_encoder(frame_rate=2.0)
+        said = {video.video_id: (video.error, video.frames) for video in library.catalogue.videos()}
+        assert {name: frames and frames.count for name, (_, frames) in said.items()} == {
+            "older": 50, "newer": 60,
+        }  # fmt: skip
+        assert all(error == "waits to be encoded again" for error, _ in said.values())
+        assert not any(moment.by_key_frames for moment in library.search("a blue wall"))
+        library.index(films)
+        assert {video.state for video in library.catalogue.videos()} == {"ready"}
+        assert verify(library.store) == []
