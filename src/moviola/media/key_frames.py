@@ -28,7 +28,8 @@ __all__ = ["key_frames"]
 def key_frames(path: Path, size: FrameSize, apart: float) -> Iterator[tuple[float, NDArray[np.uint8]]]:
     """Key frames of a video in order, from its first one on, at least ``apart`` seconds from each other: the
     seconds from the video's zero at which each is shown first, and the picture, (height, width, 3) uint8 RGB.
-    Those that do not decode are left out.
+    Those that do not decode are left out. Where a file has no time for each picture (AVI, MPEG), times are
+    off by as many pictures as are decoded before they are shown.
 
     Raises:
         UnreadableMedia: no such file, or no media file.
