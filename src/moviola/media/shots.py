@@ -11,7 +11,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from moviola.media.frame_selection import Moments
 from moviola.media.frames import FrameStream, sample_frames
-from moviola.media.picture import InputScaler
+from moviola.media.picture import TinyScaler
 from moviola.media.transitions import (
     LONGEST_DISSOLVE,
     Slope,
@@ -109,8 +108,7 @@ class Sightings:
     def __init__(self) -> None:
         self._noted: list[Sighting] = []
         self._latest: dict[float, NDArray[np.uint8]] = {}
-        # Whatever the shape of a pixel, the picture is stretched.
-        self._scaler = InputScaler(_TINY, Fraction(1))
+        self._scaler = TinyScaler(_TINY)
 
     def taken(self) -> list[Sighting]:
         """What was noted since the last call."""
@@ -336,7 +334,7 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
     times: list[float] = []
     images: list[NDArray[np.uint8]] = []
     piece = 0
-    with FrameStream(path, grid=_moments(pieces), scaler=partial(InputScaler, _TINY)) as stream:
+    with FrameStream(path, grid=_moments(pieces), scaler=lambda _: TinyScaler(_TINY)) as stream:
         for frame in stream:
             while frame.time > pieces[piece][1]:
                 yield np.array(times), np.stack(images)

@@ -55,8 +55,7 @@ def sweeps(
             continue
         compared += 1
         places = np.unique(np.linspace(first, last, _COMPARED + 2).round().astype(np.int64))
-        off = _strays(times[places], pictures[places])
-        if off <= _OFF * doubt:
+        if _strays(times[places], pictures[places], _OFF * doubt) <= _OFF * doubt:
             found.append((first, last))
     return found
 
@@ -82,8 +81,10 @@ def _candidates(
         yield merit, place, place + length
 
 
-def _strays(times: Floats, pictures: Pictures) -> float:
-    """How far pictures between two ends are from the likeliest sweep, as a share of the ends' distance."""
+def _strays(times: Floats, pictures: Pictures, most: float) -> float:
+    """How far pictures between two ends are from the likeliest sweep, as a share of the ends' distance;
+    infinite if more than ``most``.
+    """
     shares = (times[1:-1] - times[0]) / (times[-1] - times[0])
     least = np.inf
     change = np.abs(pictures[-1].astype(np.float32) - pictures[0]).mean(axis=2)
@@ -92,26 +93,26 @@ def _strays(times: Floats, pictures: Pictures) -> float:
     for axis in (1, 2):
         for backward in (False, True):
             along = np.moveaxis(pictures, axis, 1).astype(np.float32)
-            least = min(least, _strays_along(shares, along[:, ::-1] if backward else along))
+            least = min(least, _strays_along(shares, along[:, ::-1] if backward else along, most))
     return float(least)
 
 
-def _strays_along(shares: Floats, pictures: NDArray[np.float32]) -> float:
+def _strays_along(shares: Floats, pictures: NDArray[np.float32], most: float) -> float:
     """:func:`_strays` where the new picture comes in at the first of the rows (n, rows, columns, 3)."""
     old, new = pictures[0], pictures[-1]
-    size = len(old)
-    scale = float(np.abs(old - new).mean())
-    off = np.full((2, 2, len(shares)), np.inf)
-    for number, share in enumerate(shares.tolist()):
-        picture = pictures[number + 1]
-        for edge in range(
-            max(round(share * size) - _UNEVEN, 1), min(round(share * size) + _UNEVEN, size - 1) + 1
-        ):
+    size, row = len(old), old[0].size
+    scale = max(float(np.abs(old - new).mean()), 1e-6)
+    off = np.zeros((2, 2))  # new and old picture, each where it is or moving with the edge
+    for share, picture in zip(shares.tolist(), pictures[1:-1], strict=True):
+        middle = round(share * size)
+        edges = range(max(middle - _UNEVEN, 1), min(middle + _UNEVEN, size - 1) + 1)
+        here = np.full((2, 2), np.inf)
+        for edge in edges:
             behind, before = picture[: edge - 1], picture[edge + 1 :]
             came = [np.abs(behind - new[start : start + edge - 1]).sum() for start in (0, size - edge)]
             left = [np.abs(before - old[start : start + size - edge - 1]).sum() for start in (edge + 1, 1)]
-            values = behind.size + before.size
-            for one in (0, 1):
-                for other in (0, 1):
-                    off[one, other, number] = min(off[one, other, number], (came[one] + left[other]) / values)
-    return float(off.mean(axis=2).min()) / max(scale, 1e-6)
+            here = np.minimum(here, np.add.outer(came, left) / (row * (size - 2)))
+        off += here / len(shares)
+        if off.min() > most * scale:  # whatever the rest shows
+            return np.inf
+    return float(off.min()) / scale
