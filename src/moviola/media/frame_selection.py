@@ -133,7 +133,7 @@ class Parts(Grid):
 
 
 class Watcher(Protocol):
-    """Receives the pictures that come out of the decoder, requested or not, while decoding is pruned."""
+    """Receives the pictures that come out of the decoder, requested or not."""
 
     def shown(self, since: float) -> None:
         """A picture appears at ``since`` seconds; called for each, before any later one is served."""
@@ -142,15 +142,20 @@ class Watcher(Protocol):
         """The picture of ``since`` seconds, or one that the file hides, was decoded."""
 
     def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds is served for a moment, also after :meth:`cut_off`."""
+        """The picture of ``since`` seconds is served for a moment."""
 
-    def cut_off(self) -> None:
-        """The file is irregular and is decoded whole: no more decoded pictures are reported."""
+    def cut_off(self, since: float) -> None:
+        """The file is irregular and is decoded whole: what was said of pictures after ``since`` seconds does
+        not hold; all of them follow.
+        """
 
 
-def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
-    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on. Raises
-    CannotPrune: reading began in the file, after the picture of moment ``k``.
+def every_picture(
+    source: Source, grid: Grid, k: int, watcher: Watcher | None = None, after: float = -math.inf
+) -> Iterator[tuple[int, Picture]]:
+    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on. ``watcher``
+    receives the pictures after ``after`` seconds. Raises CannotPrune: reading began in the file, after the
+    picture of moment ``k``.
     """
     shown: Picture | None = None
     bad: list[int] = []
@@ -162,6 +167,9 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
             source.zero = since
         if shown is None and source.sought and since > grid.last_tick(k, source):
             raise CannotPrune
+        if watcher and (shown is None or since > shown.since) and (at := source.seconds(since)) > after:
+            watcher.shown(at)
+            watcher.decoded(at, frame)
         while shown and grid.last_tick(k, source) < since and grid.wants(k, source, since):
             source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
             yield k, shown

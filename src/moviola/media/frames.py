@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -198,15 +199,16 @@ class FrameStream:
 
     def _pictures(self) -> Iterator[tuple[int, Picture]]:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""
-        k = 0
+        k, since = 0, -math.inf
         try:
             for k, picture in needed_pictures(self._source, self._grid, self._watcher):
+                since = self._source.seconds(picture.since)
                 yield k, picture
                 k += 1
             return
         except CannotPrune:
             if self._watcher:
-                self._watcher.cut_off()
+                self._watcher.cut_off(since)
             self._decoded_before = self._source.decoded
             self._source = self._open()
-        yield from every_picture(self._source, self._grid, k)
+        yield from every_picture(self._source, self._grid, k, self._watcher, since)

@@ -1,8 +1,9 @@
 """Shot detection: suspected in the sampled frames, decided in the pictures around them.
 
 With sampled frames all pictures are decoded that they refer to: in film with few key frames, only
-unreferenced ones are missing. Where two frames a second apart differ, these pictures are compared. Only where
-they do not show whether, or at which frame, a shot begins, is the file decoded again, picture by picture.
+unreferenced ones are missing; of irregular files all come. Where two frames a second apart differ, these
+pictures are compared. Only where they do not show whether, or at which frame, a shot begins, is the file
+decoded again, picture by picture.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ class TinyPictures(Protocol):
 
 
 Sighting = tuple[Literal["shown", "decoded", "sampled", "cut off"], float, float, NDArray[np.uint8] | None]
-"""Something that a decoder has to say: what, the second at which a picture appears, that of a sampled frame,
-and the tiny picture; 0 and None where there is none."""
+"""Something that a decoder has to say: what, the second at which a picture appears, or after which all that
+was said does not hold, that of a sampled frame, and the tiny picture; 0 and None where there is none."""
 
 
 class Sightings:
@@ -128,8 +129,8 @@ class Sightings:
         picture = self._latest.get(since)
         self._noted.append(("sampled", since, time, self._scaler(frame) if picture is None else picture))
 
-    def cut_off(self) -> None:
-        self._noted.append(("cut off", 0.0, 0.0, None))
+    def cut_off(self, since: float) -> None:
+        self._noted.append(("cut off", since, 0.0, None))
 
 
 def find_transitions(
@@ -196,7 +197,7 @@ class ShotFinder:
         """All that is known so far but the marks, as arrays and values of JSON, for :meth:`restore`."""
         return {
             "recent": np.stack(self._recent) if self._recent else None,
-            "count": self._count, "suspected": self._suspected, "unclear": self._unclear,
+            "count": self._count, "suspected": [*self._suspected], "unclear": [*self._unclear],
             "next_look": self._next_look, **self._pictures.state(),
         }  # fmt: skip
 
@@ -245,7 +246,6 @@ class DecodedPictures:
         self._tiny = tiny
         self._shown: list[float] = []  # seconds at which each picture appears, rising
         self._seen: dict[float, NDArray[np.uint8]] = {}
-        self._cut_off = False
 
     def take(self, sightings: Iterable[Sighting]) -> None:
         """Take what :class:`Sightings` noted."""
@@ -255,7 +255,8 @@ class DecodedPictures:
                 if self._shown[place : place + 1] != [since]:
                     self._shown.insert(place, since)
             elif picture is None:
-                self._cut_off = True
+                del self._shown[bisect_right(self._shown, since) :]
+                self._seen = {at: seen for at, seen in self._seen.items() if at <= since}
             elif what == "decoded":
                 if len(self._seen) < _MOST_KEPT:
                     self._seen[since] = picture
@@ -266,10 +267,10 @@ class DecodedPictures:
 
     def state(self) -> dict[str, Any]:
         seen = np.stack([*self._seen.values()]) if self._seen else None
-        return {"shown": self._shown, "seen": [*self._seen], "pictures": seen, "cut_off": self._cut_off}
+        return {"shown": [*self._shown], "seen": [*self._seen], "pictures": seen}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._shown, self._cut_off = [*state["shown"]], state["cut_off"]
+        self._shown = [*state["shown"]]
         pictures = () if state["pictures"] is None else state["pictures"]
         self._seen = dict(zip(state["seen"], pictures, strict=True))
 
@@ -278,7 +279,7 @@ class DecodedPictures:
         first, stop = (bisect_right(self._shown, time) for time in stretch)
         shown = self._shown[max(first - 1, 0) : stop]
         places = [place for place, since in enumerate(shown) if since in self._seen]
-        if self._cut_off or not places or self._misses_much(shown, places):
+        if not places or self._misses_much(shown, places):
             return None
         times = np.array([shown[place] for place in places])
         pictures = np.stack([self._seen[shown[place]] for place in places])

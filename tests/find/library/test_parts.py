@@ -9,17 +9,23 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
+from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from moviola.library import compact, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features
+from moviola.library.ingest.committing import Commits
+from moviola.library.ingest.frame_features import EncodedPart, Outcome
 from moviola.library.ingest.plan import IngestProgress, Paused
 from moviola.media import write_video
+from moviola.media.source import Source
 from moviola.search import Library
 
 SECONDS, RATE = 147, 6
@@ -92,18 +98,16 @@ def test_parts_make_the_same(long_film: Path, tmp_path: Path, whole: dict[str, A
     assert indexed(tmp_path / "library", long_film, 32, threads) == whole
 
 
-class _Stop:
-    """Ends indexing once a number of parts are in."""
+def stop_after(patch: pytest.MonkeyPatch, parts: int) -> None:
+    """Ends indexing once a number of parts are in: with several threads two may come in at the same time."""
+    take, taken = Commits.take, count(1)
 
-    def __init__(self, library: Library, parts: int) -> None:
-        self.library, self.parts = library, parts
-
-    def __call__(self, _: IngestProgress) -> None:
-        if any(
-            video.frames and video.frames.count >= 32 * self.parts
-            for video in self.library.catalogue.videos()
-        ):
+    def one(self: Commits, outcome: Outcome) -> None:
+        take(self, outcome)
+        if isinstance(outcome, EncodedPart) and next(taken) == parts:
             raise Paused
+
+    patch.setattr(Commits, "take", one)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
@@ -115,8 +119,9 @@ def test_parts_are_searchable_and_go_on(
         patch.setattr(film_parts, "PART_SECONDS", 32)
         patch.setattr(first_pass, "SHORTEST", math.inf)
         patch.setattr(frame_features, "compute_threads", lambda: before)
+        stop_after(patch, 2)
         with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
-            report = library.index(long_film, progress=_Stop(library, 2))
+            report = library.index(long_film)
             (video,) = library.catalogue.videos()
             assert (video.state, video.duration) == ("partial", 64.0)
             assert video.error == "1 of 2 min in" and report.partial == {"long": "1 of 2 min in"}
@@ -164,7 +169,8 @@ def test_another_file_begins_at_the_first_part(
             report = opened.index(films, progress=replaced(opened))
             assert "has changed while it was read" in report.refused["long"]
             assert opened.catalogue.unfinished() == {} and opened.store.videos() == []
-            opened.index(films, progress=_Stop(opened, 1), every_frame=True)
+            stop_after(patch, 1)
+            opened.index(films, every_frame=True)
             assert [*opened.catalogue.unfinished().values()] == [(32.0, 147.0)]
     again = indexed(library, films, 32, 2)
     assert again == whole
@@ -228,3 +234,54 @@ def test_killed_in_the_middle_of_a_film(
         seconds = now
     assert seconds > 0 or kill_at == "shrunk"
     assert indexed(library, long_film, 32, threads) == whole
+
+
+def irregular(long_film: Path, folder: Path, kind: str) -> Path:
+    """The film in a file that must be decoded whole, from its beginning or from some damage on."""
+    folder.mkdir()
+    source = long_film / "long.mp4"
+    if kind == "avi":
+        with av.open(str(source)) as film, av.open(str(folder / "long.avi"), "w") as target:
+            stream = target.add_stream("mpeg4", rate=RATE, options={"bf": "2", "g": "60"})
+            stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            stream.bit_rate = 2_000_000
+            for number, frame in enumerate(film.decode(video=0)):
+                picture = VideoFrame.from_ndarray(frame.to_ndarray(format="rgb24")).reformat(format="yuv420p")
+                picture.pts = number
+                target.mux(stream.encode(picture))
+            target.mux(stream.encode(None))
+    else:
+        damaged = bytearray(source.read_bytes())
+        middle = int(len(damaged) * 0.6)
+        damaged[middle : middle + 300] = bytes(300)
+        (folder / "long.mp4").write_bytes(damaged)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["avi", "damaged"])
+def test_what_must_be_decoded_whole_is_decoded_once(
+    long_film: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches threads that each decode a whole film which none can decode in parts, another answer by several
+    threads than by one, and looking for its shots in a further pass.
+    """
+    films = irregular(long_film, tmp_path / "films", kind)
+    decoded = count(0)
+    counting = Source.decode
+
+    def decode(source: Source, *arguments: Any, **options: Any) -> list[VideoFrame]:
+        frames = counting(source, *arguments, **options)
+        for _ in frames:
+            next(decoded)
+        return frames
+
+    monkeypatch.setattr(Source, "decode", decode)
+    alone = indexed(tmp_path / "1", films, 32, 1)
+    once = next(decoded)
+    # Where damage is met on the way: in parts until then, whole, and once more where a cut is near the damage.
+    assert once <= (1.05 if kind == "avi" else 2.9) * SECONDS * RATE
+    for threads in (2, 3):
+        before = next(decoded)
+        assert indexed(tmp_path / str(threads), films, 32, threads) == alone
+        in_flight = 0 if kind == "avi" else threads * 32 * RATE
+        assert next(decoded) - before <= once + in_flight + 2

@@ -217,6 +217,7 @@ def write_uneven(path: Path, images: Sequence[Image], times: Sequence[Fraction])
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.codec_context.time_base = Fraction(1, 90_000)
         stream.codec_context.thread_count = 1
+        stream.bit_rate = 0 if path.suffix == ".mp4" else 4_000_000
         for image, time in zip(images, times, strict=True):
             picture = VideoFrame.from_ndarray(np.ascontiguousarray(image)).reformat(format="yuv420p")
             picture.pts, picture.time_base = round(time * 90_000), Fraction(1, 90_000)
@@ -270,11 +271,16 @@ ENCODED = {
 }
 
 
+CODECS = {".mp4": "libx264", ".avi": "mpeg4"}
+
+
 def encoded(path: Path, images: Sequence[Image], settings: str, rate: int = 25) -> Path:
+    options = {"x264-params": settings, "crf": "23"} if path.suffix == ".mp4" else {"bf": "2", "g": "250"}
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=rate, options={"x264-params": settings, "crf": "23"})
+        stream = container.add_stream(CODECS[path.suffix], rate=rate, options=options)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.codec_context.thread_count = 1
+        stream.bit_rate = 0 if path.suffix == ".mp4" else 4_000_000
         for image in images:
             picture = VideoFrame.from_ndarray(np.ascontiguousarray(image))
             container.mux(stream.encode(picture.reformat(format="yuv420p")))
@@ -325,20 +331,22 @@ def test_where_few_pictures_are_kept_the_film_is_decoded_again(
     assert joined([*finder.marks, *look_through(path, named)]) == expected
 
 
-def test_where_everything_has_to_be_decoded_nothing_is_found_on_the_way(tmp_path: Path) -> None:
-    path = encoded(tmp_path / "film.mp4", film_of_everything(), WHOLE)
-    damaged = bytearray(path.read_bytes())
-    middle = len(damaged) // 2
-    damaged[middle : middle + 400] = bytes(400)
-    path.write_bytes(damaged)
+@pytest.mark.parametrize("kind", ["avi", "damaged"])
+def test_where_everything_has_to_be_decoded_nothing_is_decoded_again(tmp_path: Path, kind: str) -> None:
+    """Catches pictures that go by unseen where a file must be decoded whole, so that it is opened again."""
+    images = film_of_everything()
+    path = encoded(tmp_path / f"film.{kind.replace('damaged', 'mp4')}", images, WHOLE)
+    if kind == "damaged":
+        damaged = bytearray(path.read_bytes())
+        middle = len(damaged) // 2
+        damaged[middle : middle + 400] = bytes(400)
+        path.write_bytes(damaged)
     finder, named = watched(path)
-    assert named and not finder.marks
-    found = joined(look_through(path, named))
-    assert [round(shot.time * 25) for shot in found[:2]] == [60, 68]
-    assert (
-        joined([*finder.marks, *look_through(path, named)])[:4]
-        == find_transitions(path, rate=1.0, size=SAMPLE)[:4]
-    )
+    every = joined(look_through(path, [(0.0, len(images) / 25)]))
+    assert not named
+    assert joined(finder.marks) == every
+    assert [round(shot.time * 25) for shot in every[:2]] == [60, 68]
+    assert len(every) >= (4 if kind == "damaged" else 7)
 
 
 # ---- properties ------------------------------------------------------------------------------------------

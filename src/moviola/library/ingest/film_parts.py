@@ -3,7 +3,8 @@
 A part is some five minutes of sampled frames, decoded from the key frame before it. Each thread reads the
 file from its start and decodes every n-th part, so that time stamps, and all that they say of damage, are the
 same as in one pass; the first frame after a part is decoded too, so that no picture between two parts is left
-out. Frames are encoded in batches that never lie across two parts. Shots and fingerprints are made of the
+out. Where a file must be decoded whole, one thread does, from the last part that is in. Frames are encoded
+in batches that never lie across two parts. Shots and fingerprints are made of the
 pictures in order: those of later parts wait. So it makes no difference by how many threads, or with what
 interruptions, a film was read.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
@@ -28,6 +30,7 @@ from moviola.files.reasons import reason
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.decode_ahead import Branch
 from moviola.media import (
+    FrameStream,
     Marks,
     Parts,
     ShotFinder,
@@ -41,7 +44,7 @@ from moviola.media import (
 )
 from moviola.types import FrameSize
 
-__all__ = ["BATCH", "Begun", "Film", "Looked", "Pictures", "ReadPart", "Rest", "Step", "part_length"]
+__all__ = ["BATCH", "Anew", "Begun", "Film", "Looked", "Pictures", "ReadPart", "Rest", "Step", "part_length"]
 
 BATCH = 32
 """Frames that are encoded at once."""
@@ -66,6 +69,16 @@ class Pictures:
 
     part: int
     images: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """The parts from a number on are decoded once more, from a number of sampled frames on; what came of
+    them so far does not count.
+    """
+
+    part: int
+    moments: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +133,7 @@ class Begun:
     state: Mapping[str, Any]
 
 
-Step = Pictures | Looked | ReadPart | Rest
+Step = Pictures | Anew | Looked | ReadPart | Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,15 @@ class _Waiting:
     batches: list[tuple[NDArray[np.uint8] | None, Sequence[Sighting]]] = field(default_factory=list)
     end: _End | None = None
     begun: bool = False
+
+
+class _CutOff(Exception):
+    """One of several threads cannot decode its parts alone."""
+
+
+class _OfSeveral(Sightings):
+    def cut_off(self, since: float) -> None:
+        raise _CutOff
 
 
 class Film:
@@ -158,23 +180,30 @@ class Film:
         identity: Callable[[], object] = lambda: None,
         begun: Begun | None = None,
     ) -> None:
-        self._path, self._rate, self._length, self.lanes = path, rate, length, lanes
+        self._path, self._rate, self._length = path, rate, length
         self._identity, self._was = identity, identity()
+        self._begun = begun
+        self._again = () if begun is None else tuple(begun.unclear)
+        self._lock = Lock()
+        self._cut_off = self._closed = False
+        self._begin(lanes)
+
+    def _begin(self, lanes: int) -> None:
+        """Begin after the parts that are in."""
+        begun, self.lanes = self._begun, lanes
         self._maker = FingerprintMaker()
-        self._finder = ShotFinder(rate, self._maker)
+        self._finder = ShotFinder(self._rate, self._maker)
         self._first = self._next = 0
         self._held: list[Sighting] = []
         self._broken_at = math.inf
         self._unclear: list[Stretch] = []
         if begun is not None:
-            self._first = self._next = begun.moments // length
-            self._finder.restore(begun.state["finder"], begun.marks)
+            self._first = self._next = begun.moments // self._length
+            self._finder.restore(begun.state["finder"], [*begun.marks])
             self._maker.restore(begun.state["maker"])
             self._held = _restored(begun.state["held"])
-            self._broken_at = math.inf if begun.broken_at is None else begun.broken_at
+            self._broken_at = _or_never(begun.broken_at)
             self._unclear = [*begun.unclear]
-        self._again = tuple(self._unclear)
-        self._lock = Lock()
         self._waiting: defaultdict[int, _Waiting] = defaultdict(_Waiting)
         self._lanes_left = lanes
         self._last: _End | None = None
@@ -185,25 +214,52 @@ class Film:
 
     def close(self) -> None:
         """End all threads before their next part."""
+        self._closed = True
         for permits in self._permits:
             permits.put(False)
 
     def lane(self, number: int, size: FrameSize, stills_every: int | None) -> Iterator[Step | Branch[Step]]:
-        """Decode every n-th part, from one on. Errors of :func:`moviola.media.sample_frames`, also
-        where the file has become another one.
+        """Decode every n-th part, from one on; all that are not in yet, where the last of several threads
+        finds that the file must be decoded whole. Errors of :func:`moviola.media.sample_frames`, also where
+        the file has become another one.
         """
         if number == 0 and self._again:
             yield self._look(self._again)
+        end = None
+        with suppress(_CutOff):
+            end = yield from self._parts(number, size, stills_every)
+        with self._lock:
+            self._lanes_left -= 1
+            if end is None:
+                self._cut_off = True
+                for permits in self._permits:
+                    permits.put(False)
+            else:
+                self._broken_at = min(self._broken_at, _or_never(end.broken_at))
+            if self._lanes_left or self._closed:
+                return
+        if end is not None and not self._cut_off:
+            yield from self._rest(end)
+            return
+        self._again, self._cut_off = (), False
+        self._begin(1)
+        yield Anew(self._first, self._first * self._length)
+        yield from self.lane(0, size, stills_every)
+
+    def _parts(
+        self, number: int, size: FrameSize, stills_every: int | None
+    ) -> Generator[Step | Branch[Step], None, FrameStream | None]:
+        """The parts of a thread; returns the stream at its end, None where the work was ended before."""
         small = None if stills_every is None else SmallStills(stills_every)
         parts = Parts.of(self._rate, self._length, self._first + number, self.lanes)
-        seen = Sightings()
+        seen = Sightings() if self.lanes == 1 else _OfSeveral()
         with sample_frames(
             self._path, rate=self._rate, size=size, watcher=seen, stills=small, parts=parts
         ) as stream:
             frames = iter(stream)
             for part in count(self._first + number, self.lanes):
                 if not self._permits[number].get():
-                    return
+                    return None
                 start, end = (float(part_ * self._length * parts.step) for part_ in (part, part + 1))
                 left = self._length
                 while batch := [frame.image for frame in islice(frames, min(BATCH, left))]:
@@ -211,6 +267,8 @@ class Film:
                     left -= len(batch)
                     yield Pictures(part, images)
                     yield from self._took(part, shrunk(images), self._own(seen.taken(), end, number))
+                    if self._cut_off:
+                        return None
                 more = not left and next(frames, None) is not None
                 stills = small.taken(start, end) if small else ()
                 trailing = self._own(seen.taken(), end, number)
@@ -222,7 +280,7 @@ class Film:
                 yield from self._took(part, None, trailing, _End(stills, stream.broken_at, last=not more))
                 if not more:
                     break
-        yield from self._ended(stream.duration, stream.broken_at, stream.checksum)
+        return stream
 
     def _own(self, sightings: Sequence[Sighting], end: float, lane: int) -> list[Sighting]:
         """What concerns the parts of a lane, up to the end of the one that is decoded."""
@@ -283,8 +341,12 @@ class Film:
             waiting.begun = True
             sightings, self._held = self._after_held(sightings), []
         end = self._last_moment(self._next)
-        self._held += [one for one in sightings if _decoded_after(one, end)]
-        self._finder.take(one for one in sightings if not _decoded_after(one, end))
+        taken = []
+        for one in sightings:
+            if one[0] == "cut off":
+                self._held = [held for held in self._held if held[1] <= one[1]]
+            (self._held if _decoded_after(one, end) else taken).append(one)
+        self._finder.take(taken)
         return [] if samples is None else self._finder.add(samples)
 
     def _after_held(self, sightings: Sequence[Sighting]) -> list[Sighting]:
@@ -303,7 +365,7 @@ class Film:
         return float(((part + 1) * self._length - 1) * Parts.of(self._rate, self._length).step)
 
     def _complete(self, end: _End) -> ReadPart | None:
-        self._broken_at = min(self._broken_at, math.inf if end.broken_at is None else end.broken_at)
+        self._broken_at = min(self._broken_at, _or_never(end.broken_at))
         if end.last:
             self._last = end
             return None
@@ -311,29 +373,22 @@ class Film:
         seconds = float(moments * Parts.of(self._rate, self._length).step)
         fingerprint = self._maker.made(self._last_moment(self._next))
         state = {"finder": self._finder.state(), "maker": self._maker.state(), "held": _kept(self._held)}
-        return ReadPart(
-            moments, seconds, end.stills, fingerprint, [*self._finder.marks], [*self._unclear],
-            _or_none(self._broken_at), state,
-        )  # fmt: skip
+        marks, unclear, broken_at = [*self._finder.marks], [*self._unclear], _or_none(self._broken_at)
+        self._begun = Begun(moments, marks, unclear, broken_at, state)
+        return ReadPart(moments, seconds, end.stills, fingerprint, marks, unclear, broken_at, state)
 
-    def _ended(
-        self, duration: float, broken_at: float | None, checksum: str
-    ) -> Iterator[Step | Branch[Step]]:
-        with self._lock:
-            self._broken_at = min(self._broken_at, math.inf if broken_at is None else broken_at)
-            self._lanes_left -= 1
-            if self._lanes_left:
-                return
-            for waiting in self._waiting.values():  # of parts after the last one
-                for samples, sightings in waiting.batches:
-                    self._look_at(waiting, samples, sightings)
-            self._finder.take(self._held)
-            rest = self._finder.rest()
-        yield self._look(rest)
+    def _rest(self, end: FrameStream) -> Iterator[Step | Branch[Step]]:
+        """What is left once all parts were decoded."""
+        for waiting in self._waiting.values():  # of parts after the last one
+            for samples, sightings in waiting.batches:
+                self._look_at(waiting, samples, sightings)
+        self._finder.take(self._held)
+        yield self._look(self._finder.rest())
         stills = self._last.stills if self._last else ()
         yield Rest(
-            duration, stills, self._maker.made(), [*self._finder.marks], _or_none(self._broken_at), checksum
-        )
+            end.duration, stills, self._maker.made(), [*self._finder.marks], _or_none(self._broken_at),
+            end.checksum,
+        )  # fmt: skip
 
 
 def _decoded_after(sighting: Sighting, seconds: float) -> bool:
@@ -355,3 +410,7 @@ def _restored(kept: Mapping[str, Any]) -> list[Sighting]:
 
 def _or_none(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) else None
+
+
+def _or_never(seconds: float | None) -> float:
+    return math.inf if seconds is None else seconds

@@ -30,6 +30,7 @@ from moviola.library.disk.schema import encoding_of
 from moviola.library.ingest.decode_ahead import Branch, side_by_side
 from moviola.library.ingest.film_parts import (
     BATCH,
+    Anew,
     Begun,
     Film,
     Looked,
@@ -163,6 +164,10 @@ class _Underway:
     def take(self, step: Step | Refused) -> None:
         if isinstance(step, Refused):
             self.refused = self.refused or step
+        elif isinstance(step, Anew):
+            for part in [part for part in self.rows if part >= step.part]:
+                del self.rows[part], self.repeats[part]
+            self.moments = step.moments
         elif isinstance(step, Looked):
             self.looked[step.stretches] = step.marks
         elif isinstance(step, ReadPart):
