@@ -23,18 +23,18 @@ from moviola.threads import sleep_while_waiting
 from moviola.types import Moment, Query, Span, Video
 
 if TYPE_CHECKING:
-    from moviola.search import Library
+    from moviola.search import Libraries, Library
 
 # Before NumPy, torch and faiss are loaded: that is when they read it.
 sleep_while_waiting(os.environ)
 
-__all__ = ["Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
+__all__ = ["Libraries", "Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
 
 
 def __getattr__(name: str) -> Any:
-    """``moviola.Library`` on first use, so that ``import moviola`` stays quick."""
-    if name == "Library":
-        from moviola.search import Library
+    """``Library`` and ``Libraries`` on first use, so that ``import moviola`` stays quick."""
+    if name in ("Libraries", "Library"):
+        from moviola import search
 
-        return Library
+        return getattr(search, name)
     raise AttributeError(f"module 'moviola' has no attribute {name!r}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -139,6 +139,23 @@ class KnownCopies:
             (one, other), (own, its) = pair.rows, pair.spans
             self._of[one][other] = own, its
             self._of[other][one] = its, own
+
+    @classmethod
+    def joined(
+        cls, parts: Mapping[int, KnownCopies], same: Iterable[Sequence[tuple[int, float]]] = ()
+    ) -> KnownCopies:
+        """What is known of several libraries, by what is added to the row numbers of each, and groups of
+        videos of one content by row number, with their seconds.
+        """
+        found = cls(
+            _Pair((one, other), (Span(0.0, seconds), Span(0.0, seconds)), 1.0)
+            for group in same
+            for (one, seconds), (other, _) in combinations(group, 2)
+        )
+        for first, part in parts.items():
+            for row, others in part._of.items():
+                found._of[row + first] |= {other + first: spans for other, spans in others.items()}
+        return found
 
     def __bool__(self) -> bool:
         return bool(self._of)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from moviola.search.filters import Filter
     from moviola.search.forms import Position
     from moviola.search.found import SearchResult
+    from moviola.search.libraries import Libraries
     from moviola.search.library import Library
     from moviola.search.options import KINDS, By, SearchOptions
     from moviola.search.queries import (
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS", "LENGTHS", "Asked", "By", "Completions", "Concepts", "FacetCounts", "Filter", "KeptPicture",
-    "Library", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position", "SavedSearches",
-    "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
+    "Libraries", "Library", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position",
+    "SavedSearches", "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text",
+    "WeightedSum", "Without",
 ]  # fmt: skip
 
 _MODULES = (
@@ -53,6 +55,7 @@ _MODULES = (
     "concepts",
     "saved",
     "library",
+    "libraries",
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -122,6 +122,11 @@ class Library:
                 resident=resident,
                 columns=COLUMNS,
             )
+        self._over(self.store)
+
+    def _over(self, store: LibraryStore) -> None:
+        """Make the parts of a library over its store."""
+        self.store = store
         self.indexer = Indexer(self.store)
         self.index = self.indexer.index
         self._searcher = Searcher(self.store)
@@ -198,7 +203,7 @@ class Library:
 
         Read once per state of the library.
         """
-        return with_tags(*self._facets.get(), self.userdata.tagged())
+        return with_tags(*self._facets.get(), self._tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
         """Queries to try: things that some moment shows strongly, the surest first.
@@ -212,7 +217,11 @@ class Library:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
         require_kind("text", text, str, "the beginning of a word")
         _require_most(most)
-        return complete(self._names.get(), self.userdata.tagged(), text, most)
+        return complete(self._names.get(), self._tagged(), text, most)
+
+    def _tagged(self) -> Mapping[str, Collection[str]]:
+        """Ids of videos by tag."""
+        return self.userdata.tagged()
 
     @cached_property
     def userdata(self) -> UserData:

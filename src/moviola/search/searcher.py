@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from threading import RLock
 
 import numpy as np
@@ -17,13 +18,13 @@ from moviola.library import (
     Concept,
     LibraryStore,
     View,
-    Viewer,
     background_of,
     concept_name,
     concepts_of,
     read_concept,
 )
-from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
+from moviola.library.near_copies import COPIES_FILE, KnownCopies
+from moviola.library.united_store import copies_in, tags_in, viewer_of
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
 from moviola.search.chosen import Chosen
@@ -67,12 +68,12 @@ class Searcher:
         self._store = store
         self.refiner: Refiner | None = None
         """Replaces the library's own stage 3; None: keeps that."""
-        self._viewer, self._cues, self._sounds = Viewer(store), CueSearch(store), SoundSearch(store)
+        self._viewer, self._cues, self._sounds = viewer_of(store), CueSearch(store), SoundSearch(store)
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: tuple[object, Background] | None = None
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
-        self._known_copies = (0, 0), KnownCopies()
+        self._known_copies: tuple[tuple[int, ...], KnownCopies] = (), KnownCopies()
         self._chosen: Chosen | None = None
         self._texts = KeptTexts()
 
@@ -216,20 +217,16 @@ class Searcher:
             return self._chosen
 
     def _tagged(self) -> dict[str, frozenset[str]]:
-        from moviola.library.userdata.entries import UserData
-
-        with closing(UserData(self._store.folder)) as userdata:
-            return userdata.tagged()
+        return tags_in(self._store)
 
     def _copies(self) -> KnownCopies:
-        try:
-            made = (self._store.folder / COPIES_FILE).stat().st_mtime_ns
-        except OSError:
+        found = [_found_at(part.folder / COPIES_FILE) for part in self._store.parts or (self._store,)]
+        if not any(found) and not self._store.parts:
             return KnownCopies()
-        state = made, self._store.catalogue.generation
+        state = (*found, self._store.catalogue.generation)
         with self._lock:
             if state != self._known_copies[0]:
-                self._known_copies = state, known_copies(self._store)
+                self._known_copies = state, copies_in(self._store)
             return self._known_copies[1]
 
     # -- cached per state of the library ------------------------------------------------------------------
@@ -301,6 +298,14 @@ class Searcher:
             kept = {way: known for way, known in self._retrievals.items() if known[0] is view}
             self._retrievals = {**kept, refine: (view, refiner, texts, vectors)}
             return texts, vectors
+
+
+def _found_at(path: Path) -> int:
+    """When a file was written, in nanoseconds; 0 where none is."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 @contextmanager

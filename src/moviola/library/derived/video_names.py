@@ -252,19 +252,27 @@ class NameTable:
 
 
 def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
-    """The names of the searchable videos of a library; mapped where the file is of this generation."""
-    published = _read(store)
+    """The names of the searchable videos of a library; mapped where the file is of this generation.
+    Of several libraries, words weigh as in all names.
+    """
+    published = None if store.parts else _read(store)
     if published is not None and published[1] == generation:
         return published[0]
     names = VideoNames.of(
         videos, store.catalogue.copies(), store.catalogue.sayings(), store.catalogue.languages()
     )
-    return NameTable.of(names, published[0].vector_of() if published else {})
+    if not store.parts:
+        return NameTable.of(names, published[0].vector_of() if published else {})
+    known = [of_part[0].vector_of() for part in store.parts if (of_part := _read(part))]
+    texts = set(names.distinctive.values())
+    vectors = {text: vector for own in known for text, vector in own.items() if text in texts}
+    # What is distinctive among all may not have been in its own library.
+    return _table_of(store, names, vectors, encode=bool(store.settings.sentence_encoder))
 
 
 def descriptions_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
     """The same of what files say of these videos beside their titles; no text has a vector."""
-    published = _read(store, _DESCRIPTIONS)
+    published = None if store.parts else _read(store, _DESCRIPTIONS)
     if published is not None and published[1] == generation:
         return published[0]
     return NameTable.of(
@@ -285,17 +293,23 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     _write(store, NameTable.of(described, {}), generation, _DESCRIPTIONS)
     names = VideoNames.of(videos, store.catalogue.copies(), sayings, languages)
     vectors = published[0].vector_of() if published else {}
-    texts = set(names.distinctive.values())
     if not store.catalogue.removed():
+        texts = set(names.distinctive.values())
         vectors = {text: vector for text, vector in vectors.items() if text in texts}
-    new = sorted(texts - vectors.keys())
-    if new and encode:
-        encoder = store.encoders.sentences_of_all
-        assert encoder is not None
-        # Rounded to half precision, as all features.
-        rows = normalised(encoder.encode_text(new).astype(np.float16))
-        vectors |= dict(zip(new, rows, strict=True))
-    _write(store, NameTable.of(names, vectors), generation, _NAMES)
+    _write(store, _table_of(store, names, vectors, encode=encode), generation, _NAMES)
+
+
+def _table_of(
+    store: LibraryStore, names: VideoNames, vectors: Mapping[str, NDArray[np.float32]], *, encode: bool
+) -> NameTable:
+    """Names as columns, with the vectors that are known, and where ``encode`` those that are missing."""
+    new = sorted(set(names.distinctive.values()) - vectors.keys())
+    encoder = store.encoders.sentences_of_all if new and encode else None
+    if encoder is None:
+        return NameTable.of(names, vectors)
+    # Rounded to half precision, as all features.
+    rows = normalised(encoder.encode_text(new).astype(np.float16))
+    return NameTable.of(names, {**vectors, **dict(zip(new, rows, strict=True))})
 
 
 def _write(store: LibraryStore, table: NameTable, generation: int, name: str) -> None:

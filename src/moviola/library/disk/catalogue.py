@@ -124,6 +124,14 @@ class Catalogue(
         """All videos, refused ones included, by video id."""
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
+    def video_ids(self) -> list[str]:
+        """The ids of all videos, refused ones included."""
+        return [video_id for (video_id,) in self._rows("SELECT video_id FROM videos ORDER BY video_id")]
+
+    def contents(self) -> list[tuple[int, str, float]]:
+        """Row number, content and seconds of the searchable videos."""
+        return self._rows("SELECT row, hash, duration FROM videos WHERE state <> 'refused' ORDER BY row")
+
     def videos_as_read(self) -> list[VideoRow]:
         """All videos; those with subtitles whose tracks were not asked for their languages as to be read
         again, and those of which some parts are in, or key frames alone, as if their files had been written

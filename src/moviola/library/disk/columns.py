@@ -313,6 +313,48 @@ class Columns(Mapping[str, Any]):
         return len(self._columns)
 
 
+class JoinedColumns(Columns):
+    """The columns of several libraries' videos, those of each after those of the one before.
+
+    Args:
+        columns: by name.
+        parts: of each library.
+        ids: of all videos, which differ from those of their libraries where several have one id.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], parts: Sequence[Columns], ids: Sequence[str]) -> None:
+        super().__init__(columns, list, len(ids))
+        self._parts, self._ids = parts, ids
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            if self._columns[name].kept == "tags":
+                self._known[name] = Texts().read(Texts().made([[one] for one in self._ids]), self._count)
+            else:
+                self._known[name] = _joined([part[name] for part in self._parts], self._count)
+        return self._known[name]
+
+
+def _joined(parts: Sequence[Any], count: int) -> Any:
+    """One column of several libraries, of ``count`` videos together."""
+    first = parts[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    begins = np.cumsum([0, *(part.count for part in parts)])[:-1].tolist()
+    if isinstance(first, Routes):
+        videos = np.concatenate([p.videos + np.int32(at) for p, at in zip(parts, begins, strict=True)])
+        seconds, points = (
+            np.concatenate([getattr(p, name) for p in parts]) for name in ("seconds", "points")
+        )
+        return Routes(videos, seconds, points, count)
+    pairs = (
+        (part.texts[number], at + video)
+        for part, at in zip(parts, begins, strict=True)
+        for video, number in zip(part.videos.tolist(), part.numbers.tolist(), strict=True)
+    )
+    return Texts().read(_of_pairs(pairs), count)
+
+
 def read_columns(path: Path, generation: int, columns: Mapping[str, Column]) -> dict[str, Arrays] | None:
     """Arrays of the mapped columns, of those that the file has as they are made now; None where it is
     missing, incomplete or of another generation.

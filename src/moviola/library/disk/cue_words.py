@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.files.spelling import alike_in_spelling, most_edits
+from moviola.library.disk.bm25 import OF_LETTER, OF_TERM, WordCounts, bounds, totals_of
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import ADDED, CUES, CUES_BY_VIDEO, CUES_OF
 from moviola.types import CUE_KINDS, Cue, CueForm, CueKind
@@ -43,8 +44,7 @@ _COUNT_TRACKS_OF = (
 )
 _COUNT_TRACKS = f"{_COUNT_TRACKS_OF} GROUP BY 1, 2, 3, 4"
 _BASE = "substr(c.language, 1, instr(c.language || '-', '-') - 1)"
-# A pair of letters says more than a letter.
-_BM25 = "bm25({}, 0, 0, 0, 0, 0, 0, 0, 1.0, 0.2)"
+_BM25 = f"bm25({{}}, 0, 0, 0, 0, 0, 0, 0, {OF_TERM}, {OF_LETTER})"
 # Words that are offered for an unknown one, letters of the shortest word whose compounds are found, and of
 # what stands beside it, and letters between the two.
 _MOST_NEAR, _LEAST_PART, _LEAST_REST, _MOST_COMPOUNDS = 3, 4, 3, 100
@@ -123,14 +123,19 @@ class CueWords(Database):
         *,
         letters: Collection[str] = (),
         languages: Collection[str] = (),
+        among: WordCounts | None = None,
     ) -> list[CueRow]:
         """At most ``limit`` cues of some kinds that hold any of the terms, or letters, best BM25 first.
 
         ``videos`` are row numbers of those to search, None for all; ``languages`` as in :meth:`cues_in`, of
-        none all.
+        none all; ``among`` are the counts by which words weigh, None for those of this catalogue.
         """
         if not terms and not letters:
             return []
+        if among is not None:
+            return self._match_among(
+                terms, letters, limit, self._cues_within(videos, kinds, languages), among
+            )
         index = self._word_index()
         within, values = self._cues_within(videos, kinds, languages)
         bm25 = _BM25.format(index)
@@ -143,6 +148,44 @@ class CueWords(Database):
         match = _expression(terms, letters)
         found = self._rows(f"{read} ORDER BY score DESC, place", (match, *values, limit))
         return [CueRow(*row) for row in found]
+
+    def word_counts(self, terms: Collection[str], letters: Collection[str]) -> WordCounts:
+        """What :meth:`match_cues` counts over all cues for terms and letters."""
+        index = self._word_index()
+        ((totals,),) = self._rows(f"SELECT block FROM {index}_data WHERE id = 1")
+        counted = f"SELECT count(*) FROM {index} WHERE {index} MATCH ?"
+        holding = (self._rows(counted, (phrase,))[0][0] for phrase in _phrases(terms, letters))
+        return WordCounts(*totals_of(totals), tuple(holding))
+
+    def _match_among(
+        self,
+        terms: Collection[str],
+        letters: Collection[str],
+        limit: int,
+        within: tuple[str, list[str]],
+        among: WordCounts,
+    ) -> list[CueRow]:
+        """:meth:`match_cues` by given counts: no cue is read whose score here shows that it is not among the
+        best by these.
+        """
+        index, (where, values) = self._word_index(), within
+        bm25, match = _BM25.format(index), _expression(terms, letters)
+        scored = f"SELECT c.rowid AS place, -{bm25} AS score FROM {index} AS c WHERE {index} MATCH ?{where}"
+        best = f"SELECT score FROM ({scored}) ORDER BY score DESC LIMIT 1 OFFSET ?"
+        last = self._rows(best, (match, *values, limit - 1))
+        low, high = bounds(self.word_counts(terms, letters), among)
+        least = last[0][0] * low / high * (1 - 1e-9) if last else 0.0
+        read = (
+            f"SELECT c.rowid, c.video, c.number, c.terms, c.letters FROM ({scored}) "
+            f"JOIN {index} AS c ON c.rowid = place WHERE score >= ?"
+        )
+        wanted = [(term, False) for term in sorted(terms)] + [(letter, True) for letter in sorted(letters)]
+        score = among.scorer(wanted)
+        found = [
+            (-score(own, its), place, video, number)
+            for place, video, number, own, its in self._rows(read, (match, *values, least))
+        ]
+        return [CueRow(video, number, -lost) for lost, _, video, number in sorted(found)[:limit]]
 
     def _cues_within(
         self, videos: Collection[int] | None, kinds: Collection[CueKind], languages: Collection[str]
@@ -220,15 +263,23 @@ class CueWords(Database):
 
     def _compounds_of(self, stem: str, language: str) -> list[str]:
         """Terms of a language that begin or end with a stem, without their language."""
-        generation = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        generation = self._state()
         if self._of_compounds[0] != generation:
             self._of_compounds = generation, {}
         known = self._of_compounds[1]
         if language not in known:
-            ending = f"{MARK}{language}"
-            rows = self._rows(f"SELECT term FROM {self._vocabulary()} WHERE term LIKE ?", (f"%{ending}",))
-            known[language] = "\n".join(["", *(term.removesuffix(ending) for (term,) in rows), ""])
+            known[language] = "\n".join(["", *self.terms_in(language), ""])
         return _lines_with(known[language], stem)[:_MOST_COMPOUNDS]
+
+    def terms_in(self, language: str) -> list[str]:
+        """The terms of a language that the cues hold, rising, without their language."""
+        ending = f"{MARK}{language}"
+        rows = self._rows(f"SELECT term FROM {self._vocabulary()} WHERE term LIKE ?", (f"%{ending}",))
+        return [term.removesuffix(ending) for (term,) in rows]
+
+    def _state(self) -> object:
+        """Another one after each change."""
+        return self._rows("SELECT value FROM meta WHERE key = 'generation'")
 
     def _is_word(self, rest: str, language: str) -> bool:
         """Whether a part of a compound is a word of the library, with what joins it to the other or not."""
@@ -245,18 +296,22 @@ class CueWords(Database):
         stems = map(word_of_term, sorted(terms_of_word(word, "")))
         forms, limit = list(dict.fromkeys([fold(word), *stems])), most_edits(word)
         lengths = (min(map(len, forms)) - limit, max(map(len, forms)) + limit)
-        alike = (
-            f"SELECT term FROM {self._vocabulary()} "
-            f"WHERE instr(term || '{MARK}', '{MARK}') - 1 BETWEEN ? AND ? ORDER BY cnt DESC, term"
-        )
         terms: dict[str, list[str]] = {}
-        for (term,) in self._rows(alike, lengths):
+        for term, _ in sorted(self.terms_of_length(*lengths), key=lambda one: (-one[1], one[0])):
             terms.setdefault(word_of_term(term), []).append(term)
         near = dict.fromkeys(one for form in forms for one in alike_in_spelling(form, list(terms)))
-        written = (self._as_written(term) for one in near for term in terms[one])
+        written = (self.as_written(term) for one in near for term in terms[one])
         return list(dict.fromkeys(filter(None, written)))[:_MOST_NEAR]
 
-    def _as_written(self, term: str) -> str:
+    def terms_of_length(self, least: int, most: int) -> list[tuple[str, int]]:
+        """Terms of so many letters without their language, and how many cues hold each."""
+        alike = (
+            f"SELECT term, doc FROM {self._vocabulary()} "
+            f"WHERE instr(term || '{MARK}', '{MARK}') - 1 BETWEEN ? AND ?"
+        )
+        return self._rows(alike, (least, most))
+
+    def as_written(self, term: str) -> str:
         """A term of the index as one of its cues has it, in lower case; empty where that is gone."""
         index = self._word_index()
         first = f"SELECT text, language FROM {index} WHERE {index} MATCH ? LIMIT 1"
@@ -275,7 +330,7 @@ class CueWords(Database):
         if self.has_terms:
             return "cues"
         made = self._made_index
-        generation = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        generation = self._state()
         if getattr(made, "state", None) != (id(self._db), generation):
             self._rows("DROP TABLE IF EXISTS temp.cue_index")
             self._rows(f"CREATE VIRTUAL TABLE temp.{CUES.replace('cues', 'cue_index', 1)}")
@@ -424,3 +479,10 @@ def _expression(terms: Iterable[str], letters: Iterable[str] = ()) -> str:
     quoted = [f'"{term}"' for term in sorted(terms)]
     among = " OR ".join(f'"{letter}"' for letter in sorted(letters))
     return " OR ".join([*quoted, *([f"letters : ({among})"] if among else [])])
+
+
+def _phrases(terms: Iterable[str], letters: Iterable[str]) -> list[str]:
+    """The phrases of that query, each as a query of its own."""
+    return [_expression([term]) for term in sorted(terms)] + [
+        _expression([], [one]) for one in sorted(letters)
+    ]

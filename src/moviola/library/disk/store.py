@@ -65,6 +65,7 @@ class LibraryStore:
         settings: of the library, with the models in use.
         stills: small stills, for files that are away.
         cache: encodings of whole videos by models.
+        parts: of several libraries that are searched as one (:mod:`moviola.library.united_store`); else none.
 
     Raises:
         NotFound: no library there, and no encoder to create one.
@@ -74,6 +75,8 @@ class LibraryStore:
         DamagedSettings: settings that do not match their digest, or the catalogue.
         LibraryError: a damaged catalogue, or a folder that cannot be examined.
     """
+
+    parts: tuple[LibraryStore, ...] = ()
 
     def __init__(
         self,

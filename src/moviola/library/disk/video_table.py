@@ -89,6 +89,32 @@ class VideoTable(Mapping[int, VideoRow]):
             np.cumsum([len(text) for text in texts], dtype=np.int64),
         )
 
+    @classmethod
+    def joined(cls, tables: Mapping[int, Self]) -> Self:
+        """The videos of several tables, by what is added to the row numbers of each, rising by more than its
+        largest. Features are those of each one's own shards.
+        """
+        ends = np.cumsum([0, *(len(table.texts) for table in tables.values())], dtype=np.int64)
+        columns = {
+            name: np.concatenate([getattr(table, name) for table in tables.values()])
+            for name in ("durations", "numbers", "frames", "cues", "texts")
+        }
+        return cls(
+            rows=np.concatenate([table.rows + first for first, table in tables.items()]),
+            ends=np.concatenate(
+                [table.ends + end for table, end in zip(tables.values(), ends[:-1], strict=True)]
+            ),
+            **columns,
+        )
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """The same videos, some with another id, by the one that they have."""
+        if not names:
+            return self
+        return type(self).of(
+            replace(video, video_id=names.get(video.video_id, video.video_id)) for video in self.values()
+        )
+
     def __len__(self) -> int:
         return len(self.rows)
 

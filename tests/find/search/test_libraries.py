@@ -1,0 +1,325 @@
+"""Several libraries searched as one: the answer of a single library that has all their videos."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, NotFound
+from moviola.library.userdata.values import Mark
+from moviola.media import write_video
+from moviola.search import (
+    Filter,
+    Libraries,
+    Library,
+    LikeMoment,
+    Marked,
+    MarkedMoment,
+    SearchQuery,
+    Steps,
+    Text,
+    WeightedSum,
+    Without,
+)
+
+RATE = 5
+# Of each film: name, seconds, and lines, one each five seconds, with words of many lines and of one.
+FILMS: Sequence[tuple[str, int, Sequence[str]]] = (
+    ("harbour at dawn", 34, ("The lighthouse keeper lost his umbrella.", "A red boat leaves the harbour.")),
+    (
+        "beach_2019",
+        21,
+        ("The dog runs along the beach.", "The keeper laughs.", "A red umbrella in the wind."),
+    ),
+    ("Strassenbahn", 16, ("Der Hund läuft durch die Straße.", "Das Haustor steht offen und niemand ist da.")),
+    ("kitchen", 18, ()),
+    (
+        "red door",
+        25,
+        ("Nobody remembered the harbour in winter.", "The umbrella is red, and so is the door."),
+    ),
+    ("harbour at night", 19, ("Two dogs bark at the lighthouse.", "The house is dark.")),
+)
+
+
+def _film(path: Path, seconds: int, seed: int, lines: Sequence[str]) -> None:
+    """Rooms of another colour every few seconds; lines every five."""
+    generator = np.random.default_rng(seed)
+    frames = []
+    for _ in range(-(-seconds // 3)):
+        colour = generator.integers(0, 255, 3, np.uint8)
+        wall = np.broadcast_to(colour, (64, 64, 3)).copy()
+        left, top = generator.integers(0, 40, 2)
+        wall[top : top + 20, left : left + 20] = 255 - colour
+        frames += [wall] * (3 * RATE)
+    write_video(path, frames[: seconds * RATE], rate=RATE)
+    said = [
+        f"{at}\n00:00:{5 * at:02d},000 --> 00:00:{5 * at + 3:02d},000\n{line}\n"
+        for at, line in enumerate(lines)
+    ]
+    if said:
+        path.with_suffix(".srt").write_text("\n".join(said), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of each film, in the order of the films."""
+    folder = tmp_path_factory.mktemp("shelf")
+    for number, (name, seconds, lines) in enumerate(FILMS):
+        own = folder / f"{number}"
+        own.mkdir()
+        _film(own / f"{name}.mp4", seconds, number, lines)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library_of(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], Path]:
+    """Gives the library of the films from one on up to another, made once; not to be changed."""
+    folder = tmp_path_factory.mktemp("libraries")
+
+    def made(first: int, stop: int) -> Path:
+        place = folder / f"{first}-{stop}"
+        if not place.exists():
+            with Library(place, encoder="demo", sentence_encoder="minilm") as library:
+                for number in range(first, stop):
+                    library.index(shelf / f"{number}", ocr=False, speech="none", sounds="none")
+                for number, (name, *_) in enumerate(FILMS[first:stop], first):
+                    if number % 2:
+                        library.userdata.mark(Mark(video_id=name), add=["odd"])
+        return place
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def joined(library_of: Callable[[int, int], Path]) -> Iterator[Callable[..., Libraries]]:
+    """Gives all films in libraries that are divided at some cuts, opened once."""
+    known: dict[tuple[int, ...], Libraries] = {}
+    with ExitStack() as opened:
+
+        def libraries(*cuts: int) -> Libraries:
+            if cuts not in known:
+                bounds = [0, *cuts, len(FILMS)]
+                parts = [library_of(*own) for own in pairwise(bounds)]
+                known[cuts] = opened.enter_context(Libraries(parts))
+            return known[cuts]
+
+        yield libraries
+
+
+@pytest.fixture(scope="module")
+def single(library_of: Callable[[int, int], Path]) -> Iterator[Library]:
+    with Library(library_of(0, len(FILMS)), read_only=True) as library:
+        yield library
+
+
+# Cuts between the films at which these are divided among libraries.
+CUTS = ((1,), (3,), (5,), (2, 4))
+
+QUESTIONS: dict[str, SearchQuery] = {
+    "of pictures": Text("a red square"),
+    "rare and frequent words": Text("the red umbrella"),
+    "names of videos": Text("harbour"),
+    "a sentence": Text("the lighthouse keeper lost something"),
+    "another language": Text("Hund"),
+    "a part of a compound": Text("Haus"),
+    "a word that nobody says": Text("umbrela"),
+    "a moment": LikeMoment("beach_2019", 4.0),
+    "a sum": WeightedSum.of([(LikeMoment("kitchen", 2.0), 1.0), (Text("umbrella"), 2.0)]),
+    "a sequence": Steps((Text("a red wall"), Text("umbrella")), (30.0,)),
+    "an exclusion": Without.of(Text("harbour"), [Text("winter"), Text("red")]),
+    "marks": Marked(
+        Text("umbrella"), (MarkedMoment("kitchen", 1.0, 5.0),), (MarkedMoment("red door", 3.0, 7.0),)
+    ),
+    "marks alone": Marked(None, (MarkedMoment("red door", 1.0, 5.0),)),
+}
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    "pictures": {"by": "visual"},
+    "lines": {"by": "subtitles"},
+    "names": {"by": "named"},
+    "coarse": {"refine": False},
+    "few of each": {"per_video": 1, "top_k": 3},
+    "language": {"filter": Filter.parse(language="de")},
+    "tag": {"filter": Filter.parse(tag="odd")},
+    "folder": {"filter": Filter.parse(folder="4")},
+    "part of each": {"filter": Filter.parse(where="0..50%")},
+    "lengths": {"filter": Filter.parse(video_length="17..30", moment_length="2..9")},
+    "some videos": {"videos": ["kitchen", "red door"]},
+}
+
+
+def _said(library: Library, query: SearchQuery, options: dict[str, Any]) -> object:
+    """All that an answer says but for its times, or its error."""
+    try:
+        answer = library.search(query, **options)
+    except MoviolaError as error:
+        return type(error)
+    return [*answer], answer.notes, answer.confident, answer.videos
+
+
+@settings(max_examples=60)
+@given(
+    cuts=st.sampled_from(CUTS),
+    question=st.sampled_from(list(QUESTIONS)),
+    under=st.sampled_from(list(CONDITIONS)),
+)
+def test_the_answer_is_that_of_one_library(
+    single: Library,
+    library_of: Callable[[int, int], Path],
+    joined: Callable[..., Libraries],
+    cuts: tuple[int, ...],
+    question: str,
+    under: str,
+) -> None:
+    """However films are divided among libraries, scores, order, reasons, notes and errors are those of one:
+    words weigh by the lines of all, names are compared with all, chance is that of all.
+    """
+    query, options = QUESTIONS[question], CONDITIONS[under]
+    assert _said(joined(*cuts), query, options) == _said(single, query, options)
+
+
+def test_most_questions_have_answers(single: Library) -> None:
+    """Two empty answers would be equal, too."""
+    answered = [question for question, query in QUESTIONS.items() if single.search(query)]
+    assert answered == list(QUESTIONS)
+    filtered = [single.search("the red umbrella", **options) for options in CONDITIONS.values()]
+    assert sum(map(bool, filtered)) >= len(filtered) - 1
+
+
+def test_all_else_is_that_of_one_library(single: Library, joined: Callable[..., Libraries]) -> None:
+    """Videos, facets, completions, suggestions and curves."""
+    for cuts in CUTS:
+        both = joined(*cuts)
+        assert both.videos() == single.videos()
+        assert both.complete("har") == single.complete("har")
+        assert both.facets() == single.facets()
+        assert both.examples() == single.examples()
+        for own, its in zip(
+            both.curve("umbrella", "red door"), single.curve("umbrella", "red door"), strict=True
+        ):
+            np.testing.assert_array_equal(own, its)
+        moment = both.search("a red square")[0]
+        assert both.store.kept_still(moment.video_id, moment.start) == single.store.kept_still(
+            moment.video_id, moment.start
+        )
+        assert both.store.file_of(moment.video_id) == single.store.file_of(moment.video_id)
+
+
+# -- ids, copies ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clashing(shelf: Path, library_of: Callable[[int, int], Path], tmp_path: Path) -> Path:
+    """A library of another film called "kitchen", and of the same file as "red door"."""
+    other = tmp_path / "other"
+    other.mkdir()
+    _film(other / "kitchen.mp4", 15, 17, ["A kettle whistles."])
+    for path in (shelf / "4").iterdir():
+        shutil.copy(path, other)
+    with Library(tmp_path / "second", encoder="demo", sentence_encoder="minilm") as library:
+        library.index(other, ocr=False, speech="none", sounds="none")
+    return tmp_path / "second"
+
+
+def test_ids_of_two_videos_name_their_libraries(
+    library_of: Callable[[int, int], Path], clashing: Path
+) -> None:
+    """Neither of two videos of one id hides the other, and each is found by the id that answers give it."""
+    with Libraries([library_of(3, 6), clashing]) as both:
+        ids = {video.video_id for video in both.videos()}
+        assert ids == {
+            "3-6:kitchen", "second:kitchen", "3-6:red door", "second:red door", "harbour at night"
+        }  # fmt: skip
+        (moment,) = both.search("kettle whistles", by="subtitles")
+        assert moment.video_id == "second:kitchen"
+        assert both.store.file_of(moment.video_id) == clashing.parent / "other" / "kitchen.mp4"
+        alike = both.search(LikeMoment("second:kitchen", 1.0), top_k=1)
+        assert alike[0].video_id == "second:kitchen"
+        assert {one.video_id for one in both.search("harbour", videos=["second:kitchen", "3-6:kitchen"])} <= {
+            "second:kitchen", "3-6:kitchen"
+        }  # fmt: skip
+        with pytest.raises(NotFound, match="2 videos are called so; name one: 3-6:kitchen, second:kitchen"):
+            both.search(LikeMoment("kitchen", 1.0))
+        assert both.search("bark", by="subtitles")[0].video_id == "harbour at night"
+
+
+def test_one_file_in_two_libraries_is_shown_once(
+    library_of: Callable[[int, int], Path], clashing: Path
+) -> None:
+    """Its second copy is named as one, not ranked beside the first."""
+    with Libraries([library_of(3, 6), clashing]) as both:
+        (moment,) = both.search("nobody remembered winter", by="subtitles", top_k=1)
+        assert moment.video_id == "3-6:red door"
+        assert [copy.video_id for copy in moment.copies] == ["second:red door"]
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+def test_a_library_that_differs_is_named(
+    library_of: Callable[[int, int], Path], shelf: Path, tmp_path: Path
+) -> None:
+    """Scores of other encoders or segments are not comparable, so nothing is answered; both are said."""
+    with Library(tmp_path / "long", encoder="demo", sentence_encoder="minilm", segment_seconds=8.0):
+        pass
+    with pytest.raises(EncoderMismatch, match=r"long: built with segment seconds 8\.0, but .*0-3 with 4\.0"):
+        Libraries([library_of(0, 3), tmp_path / "long"])
+    with pytest.raises(NotFound, match="nowhere: no library there"):
+        Libraries([library_of(0, 3), tmp_path / "nowhere"])
+    with pytest.raises(InvalidValue, match="0-3: given twice"):
+        Libraries([library_of(0, 3), library_of(0, 3).parent / "." / "0-3"])
+    with pytest.raises(InvalidValue, match="name at least one"):
+        Libraries([])
+
+
+def test_a_library_that_fails_is_an_error(library_of: Callable[[int, int], Path], tmp_path: Path) -> None:
+    """An answer without one library's moments would say that they are not there."""
+    second = shutil.copytree(library_of(3, 6), tmp_path / "second")
+    with Libraries([library_of(0, 3), second]) as both:
+        both.search("umbrella")
+        for shard in (second / "features").glob("frames*"):
+            shard.unlink()
+        (second / "catalogue.sqlite").write_bytes(b"damaged" * 100)
+        for own in second.glob("catalogue.sqlite-*"):
+            own.unlink()
+    with pytest.raises(LibraryError, match="second"), Libraries([library_of(0, 3), second]) as both:
+        both.search("umbrella")
+
+
+def test_what_is_written_needs_one_library(joined: Callable[..., Libraries]) -> None:
+    """Nothing is kept in a library that nobody named for it."""
+    both = joined(3)
+    for write in (
+        lambda: both.index("films"),
+        lambda: both.indexer.remove(["kitchen"]),
+        lambda: both.concepts.teach("red", Marked(None, (MarkedMoment("red door", 1.0, 5.0),))),
+        lambda: both.userdata,
+        lambda: both.saved,
+    ):
+        with pytest.raises(InvalidValue, match="searched as one"):
+            write()
+
+
+def test_a_changed_library_is_seen(
+    library_of: Callable[[int, int], Path], shelf: Path, tmp_path: Path
+) -> None:
+    """What comes into one of them is found by the next search."""
+    second = shutil.copytree(library_of(3, 6), tmp_path / "second")
+    with Libraries([library_of(0, 3), second]) as both:
+        both.search("umbrella")
+        before = len(both.videos())
+        _film(tmp_path / "new.mp4", 15, 23, ["A kettle whistles."])
+        with Library(second) as library:
+            library.index(tmp_path / "new.mp4", ocr=False, speech="none", sounds="none")
+        assert both.search("kettle", by="subtitles")[0].video_id == "new"
+        assert len(both.videos()) == before + 1
