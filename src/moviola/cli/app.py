@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -101,6 +102,11 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=lambda name: placed(name)[0])
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        _require_one_library(command, rest)
+        return name, command, rest
+
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _shortened_usage():
             return super().make_context(*arguments, **options)
@@ -108,6 +114,20 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _shortened_usage():  # contexts of the commands below are made here
             return super().invoke(ctx)
+
+
+def _require_one_library(command: Any, given: list[str]) -> None:
+    """Refuse several libraries for a command that takes one: the last would count, without a word."""
+    while given and given[0] in (below := getattr(command, "commands", {})):
+        command, given = below[given[0]], given[1:]
+    option = next((one for one in getattr(command, "params", ()) if one.name == "library"), None)
+    words = takewhile(lambda word: word != "--", given)
+    named = [word for word in words if word in ("--library", "-l") or word.startswith("--library=")]
+    if option is not None and not option.multiple and len(named) > 1:
+        raise BadParameter(
+            f"--library: given {len(named)} times, but `{command.name}` takes one library; `moviola search` "
+            "searches several as one"
+        )
 
 
 @contextmanager

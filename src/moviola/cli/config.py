@@ -160,7 +160,7 @@ def nested_defaults(command: Any, values: dict[str, Any]) -> dict[str, Any]:
     if below := getattr(command, "commands", None):
         return {name: nested_defaults(one, values) for name, one in below.items()}
     return {
-        option.name: values[key]
+        option.name: [values[key]] if getattr(option, "multiple", False) else values[key]
         for option in command.params
         for key in values
         if option.envvar == _variable(key)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, is_library, reading, with_options
+from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, is_library, reading_all, with_options
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.files.writing import require_unread
 from moviola.types import clock
@@ -79,7 +79,7 @@ def export_(
             help="Moments of a .csv or .json file of this command, instead of the last answer.",
         ),
     ] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     options: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
@@ -105,12 +105,13 @@ def export_(
     else:
         from moviola.search.last_answer import kept_answer
 
-        chosen, paths = [Selection(moment) for moment in kept_answer(library).moments], {}
+        kept = kept_answer(library[0])
+        chosen, paths, library = [Selection(one) for one in kept.moments], {}, [*kept.libraries] or library
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
     # A table with all paths needs no library.
-    with reading(library) if missing or is_library(library) else nullcontext() as lib:
+    with reading_all(library) if missing or all(map(is_library, library)) else nullcontext() as lib:
         if lib:
             durations = _durations(lib, {selection.moment.video_id for selection in chosen}, paths)
             paths |= lib.store.paths_of(sorted(missing))[0]
@@ -169,16 +170,20 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
     return picked
 
 
-def _moment(library: Path, rank: int) -> tuple[Moment, Path]:
-    """A moment of the last answer, and a file of its video that is there now."""
+@contextmanager
+def _moment(libraries: Sequence[Path], rank: int) -> Iterator[tuple[Library, Moment, Path]]:
+    """A moment of the last answer, a file of its video that is there now, and the library or libraries."""
     from moviola.search.last_answer import kept_answer
 
-    moment = kept_answer(library).moment(rank)
-    with reading(library) as lib:
-        if path := lib.store.file_of(moment.video_id):
-            return moment, path
-        gone = lib.catalogue.video(moment.video_id).path
-    raise NotFound(f"{gone}: the video's file is not there; plug its drive in, or index its new place")
+    kept = kept_answer(libraries[0])
+    moment = kept.moment(rank)
+    with reading_all(kept.libraries or libraries) as lib:
+        if (path := lib.store.file_of(moment.video_id)) is None:
+            gone = lib.catalogue.video(moment.video_id).path
+            raise NotFound(
+                f"{gone}: the video's file is not there; plug its drive in, or index its new place"
+            )
+        yield lib, moment, path
 
 
 RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]
@@ -187,7 +192,7 @@ RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last
 @app.command("open")
 def open_(
     rank: RankArgument,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     player: Annotated[
         str | None,
         Option(
@@ -206,7 +211,8 @@ def open_(
     """
     from moviola.export import play, player_command
 
-    moment, path = _moment(library, rank)
+    with _moment(library, rank) as (_, moment, path):
+        pass
     command = player_command(path, moment.span, player)
     play(command)
     show(
@@ -228,7 +234,7 @@ def cut(
             show_default=False,
         ),
     ] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     json: JsonOption = False,
 ) -> None:
     """Cut a moment of the last answer into an MP4, exact to the frame.
@@ -241,9 +247,8 @@ def cut(
     """
     from moviola.export import clip_name, export_clip
 
-    moment, path = _moment(library, rank)
-    target = out or Path(clip_name(moment))
-    with reading(library) as lib:
+    with _moment(library, rank) as (lib, moment, path):
+        target = out or Path(clip_name(moment))
         lib.store.require_outside(target)
     export_clip(moment, path, target, track=track)
     about = {"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)}

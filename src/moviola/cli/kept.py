@@ -24,7 +24,9 @@ from moviola.cli.app import (
 )
 from moviola.cli.looking import looker_options
 from moviola.cli.options import (
+    DEFAULT_LIBRARIES,
     DEFAULT_LIBRARY,
+    LibrariesOption,
     LibraryOption,
     WeakOption,
     WhyOption,
@@ -126,7 +128,7 @@ def run(
         question = lib.saved.asked(name)
     count = question.options.top_k if top_k is None else top_k
     question = replace(question, options=replace(question.options, top_k=count, check=check))
-    answer_and_keep(library, question, looking=looking if check else {}, weak=weak, json=json)
+    answer_and_keep([library], question, looking=looking if check else {}, weak=weak, json=json)
 
 
 @kept_group.command()
@@ -320,7 +322,7 @@ class ManyRanks(TyperCommand):
 def mark(
     right: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Right moments.")] = None,
     wrong: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Wrong moments.")] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     weak: WeakOption = False,
     why: WhyOption = False,
     json: JsonOption = False,
@@ -338,10 +340,10 @@ def mark(
 
     if not (right or wrong):
         raise BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
-    kept = kept_answer(library)
+    kept = kept_answer(library[0])
     marks = (list(map(kept.moment, ranks or [])) for ranks in (right, wrong))
     marked = replace(kept.asked, query=Marked.of(kept.asked.query, *marks))
-    answer_and_keep(library, marked, weak=weak, why=why, json=json)
+    answer_and_keep(kept.libraries or library, marked, weak=weak, why=why, json=json)
 
 
 @app.command()
@@ -359,7 +361,14 @@ def teach(
     from moviola.search import Marked
     from moviola.search.last_answer import kept_answer
 
-    marked = kept_answer(library).asked.query
+    kept = kept_answer(library)
+    marked = kept.asked.query
+    if kept.libraries:
+        names = ", ".join(map(str, kept.libraries))
+        raise InvalidValue(
+            f"{library}: the last answer is of several libraries ({names}); a concept belongs to one: search "
+            "and mark there"
+        )
     if not isinstance(marked, Marked):
         raise NotFound(f"{library}: the last answer has no marks; run `moviola mark --right RANK` first")
     with writing(library) as lib:

@@ -18,9 +18,19 @@ if TYPE_CHECKING:
     from moviola.search import Library
 
 DEFAULT_LIBRARY = Path("moviola-library")
+DEFAULT_LIBRARIES = [DEFAULT_LIBRARY]
 
 LibraryOption = Annotated[
     Path, Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
+]
+LibrariesOption = Annotated[
+    list[Path],
+    Option(
+        "--library",
+        "-l",
+        envvar="MOVIOLA_LIBRARY",
+        help="The library folder; repeatable: several are searched as one.",
+    ),
 ]
 EncoderOption = Annotated[
     str | None,
@@ -174,6 +184,15 @@ def reading(library: Path, device: str | None = None) -> Library:
     from moviola.search import Library
 
     return Library(library, read_only=True, device=device or usual_device())
+
+
+def reading_all(libraries: Sequence[Path]) -> Library:
+    """The same of several libraries as one; of one, that."""
+    if len(libraries) == 1:
+        return reading(libraries[0])
+    from moviola.search import Libraries
+
+    return Libraries(libraries, device=usual_device())
 
 
 def writing(library: Path) -> Library:

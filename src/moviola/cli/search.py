@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from json import dumps
 from pathlib import Path
@@ -24,11 +24,11 @@ from moviola.cli.asking import field_options, query_of, query_options
 from moviola.cli.export import write_out
 from moviola.cli.looking import looker_of, looker_options
 from moviola.cli.options import (
-    DEFAULT_LIBRARY,
-    LibraryOption,
+    DEFAULT_LIBRARIES,
+    LibrariesOption,
     WeakOption,
     WhyOption,
-    reading,
+    reading_all,
     with_options,
 )
 from moviola.errors import InvalidValue, counted
@@ -54,7 +54,7 @@ def search(
     looking: dict[str, Any],
     query: dict[str, Any],
     text: Annotated[str | None, Argument(help="What to look for, in plain words.")] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     export: Annotated[
         list[Path] | None,
         Option(
@@ -84,12 +84,14 @@ def search(
 
     A sequence: `moviola search "a door opens" --then "a dog comes in" --gap 20 --without snow`
 
+    Several libraries as one: `moviola search "a dog" --library 2024 --library 2025`
+
     Looked at by a model: `moviola search "a dog jumps" --check 10 --looker http://localhost:11434/v1
     --looker-model qwen2.5vl`
 
     Saved, to be asked again or watched: `moviola search "a dog" --taken 2023 --save "beach days"`
 
-    From Python: `moviola.Library.search`.
+    From Python: `moviola.Library.search`; of several libraries `moviola.Libraries`.
     """
     from moviola.search import Asked, SearchOptions
 
@@ -106,7 +108,7 @@ def search(
         for out in formats:
             require_unread(out, *query.get("picture", ()))
     if save is not None:
-        with reading(library) as lib:
+        with reading_all(library) as lib:
             kept = lib.saved.save(save, question)
         note(f"search {kept.name}: saved, version {kept.version}; run it with `moviola kept run`")
         if question.options.check is not None:
@@ -116,7 +118,7 @@ def search(
     )
     refused: dict[str, str] = {}
     if moments and formats:
-        with reading(library) as lib:
+        with reading_all(library) as lib:
             for out, format in formats.items():
                 title = {"title": str(question.query)} if "title" in format.options else {}
                 written = write_out(
@@ -137,19 +139,19 @@ def search(
 
 
 def answer_and_keep(
-    library: Path,
+    libraries: Sequence[Path],
     question: Asked,
     *,
     looking: Mapping[str, Any] = {},
     timings: bool = False,
     **shown: bool,
 ) -> tuple[list[Moment], dict[str, str]]:
-    """Answer a question, print the answer, see :func:`print_answer`, and keep it. ``looking`` has the values
-    of :func:`moviola.cli.looking.looker_options`.
+    """Answer a question, print the answer, see :func:`print_answer`, and keep it in the first of the
+    libraries. ``looking`` has the values of :func:`moviola.cli.looking.looker_options`.
     """
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
-    with recorded() as seconds, reading(library) as lib:
+    with recorded() as seconds, reading_all(libraries) as lib:
         lib.checker = looker_of(lib.store, **looking)
         found = lib.search(question.query, question.options)
         filtered = question.options.videos is not None or question.options.filter != Filter()
@@ -159,7 +161,8 @@ def answer_and_keep(
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
         note(dumps(parts) if shown["json"] else text)
     try:
-        keep_answer(library, KeptAnswer(question, moments))
+        further = tuple(libraries) if len(libraries) > 1 else ()
+        keep_answer(libraries[0], KeptAnswer(question, moments, further))
     except InvalidValue as error:
         note(f"not kept for `moviola open`, `cut` and `mark`: {error}")
     return moments, paths

@@ -8,7 +8,15 @@ from typing import Annotated
 from typer import Argument
 
 from moviola.cli.app import JsonOption, app, lines_of_values, show, show_records
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
+from moviola.cli.options import (
+    DEFAULT_LIBRARIES,
+    DEFAULT_LIBRARY,
+    LibrariesOption,
+    LibraryOption,
+    reading,
+    reading_all,
+    writing,
+)
 from moviola.cli.transcripts import VideoArgument, tracks_of
 from moviola.types import CUE_KINDS, clock
 
@@ -44,7 +52,9 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
 
 @app.command("show")
-def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+def show_(
+    video: VideoArgument, library: LibrariesOption = DEFAULT_LIBRARIES, json: JsonOption = False
+) -> None:
     """Show what the library knows of one video, with its shots.
 
     Example: `moviola show holiday/beach`
@@ -54,7 +64,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
     from moviola.encoders.readers import said_of_reader
     from moviola.search.found import whereabouts
 
-    with reading(library) as lib:
+    with reading_all(library) as lib:
         row = lib.catalogue.video(video)
         video_id, cues, shots = row.video_id, lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)

@@ -42,10 +42,13 @@ _NAME = "last-answer.json"
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """The last printed answer, and its question."""
+    """The last printed answer, its question, and folders of the libraries that it is of; none: that in which
+    it is kept. Of several, the first keeps it.
+    """
 
     asked: Asked
     moments: list[Moment]
+    libraries: tuple[Path, ...] = ()
 
     def moment(self, rank: int) -> Moment:
         """The moment with a rank; raises :class:`NotFound` where there is none."""
@@ -67,6 +70,8 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
     try:
         content = {"format": _FORMAT, "asked": answer.asked.unchecked.to_json(), "moments": moments}
+        if answer.libraries:
+            content["libraries"] = [str(one.absolute()) for one in answer.libraries]
         write_json(place, content, follow=False)
     except InvalidValue:
         with suppress(OSError):
@@ -99,7 +104,8 @@ def kept_answer(library: Path) -> KeptAnswer:
             case other:
                 raise ValueError(f"format {other}")
         moments = [read_moment(one, f"{place}: moment {at}") for at, one in enumerate(rows, 1)]
-        return KeptAnswer(Asked.from_json(row), moments)
+        libraries = tuple(Path(str(one)) for one in content.get("libraries", ()))
+        return KeptAnswer(Asked.from_json(row), moments, libraries)
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
         raise DataError(f"{place}: damaged, or of another version; search again") from error
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command_line import Outcome
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.userdata.values import Mark
 from moviola.media import write_video
@@ -323,3 +326,71 @@ def test_a_changed_library_is_seen(
             library.index(tmp_path / "new.mp4", ocr=False, speech="none", sounds="none")
         assert both.search("kettle", by="subtitles")[0].video_id == "new"
         assert len(both.videos()) == before + 1
+
+
+# -- the command line ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(library_of: Callable[[int, int], Path], tmp_path: Path) -> list[object]:
+    """Words that name two libraries of all films."""
+    copies = [shutil.copytree(library_of(*own), tmp_path / f"part {own[0]}") for own in ((0, 3), (3, 6))]
+    return [word for copy in copies for word in ("--library", copy)]
+
+
+def test_commands_on_moments_of_several_libraries(
+    single: Library,
+    two: list[object],
+    moviola: Callable[..., Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is printed is the answer of one library, and its moments are played, cut, exported, shown and
+    marked whichever library their video is in: also by commands that name the first alone.
+    """
+    first = two[:2]
+    rows = moviola("search", "red umbrella", *two, "--json").rows
+    wanted = single.search("red umbrella")
+    assert [(row["video_id"], row["start"], row["score"]) for row in rows] == [
+        (one.video_id, one.start, one.score) for one in wanted
+    ]
+    assert {row["path"] for row in rows} == {str(single.store.file_of(one.video_id)) for one in wanted}
+    rank = next(row["rank"] for row in rows if row["video_id"] == "red door")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", lambda *_, **__: None)
+        played = moviola("open", rank, *first, "--player", "true {path} {start}", "--json").rows[0]
+    assert played["path"] == str(single.store.file_of("red door"))
+    clip = tmp_path / "clip.mp4"
+    moviola("cut", rank, *first, "--out", clip)
+    assert clip.stat().st_size
+    moviola("export", tmp_path / "all.csv", *first)
+    exported = (tmp_path / "all.csv").read_text(encoding="utf-8")
+    assert all(row["path"] in exported for row in rows)
+    assert moviola("show", "red door", *two, "--json").rows[0]["path"] == played["path"]
+
+    again = moviola("mark", "--right", rank, *first, "--json").rows
+    video = rows[rank - 1]
+    marked = Marked(Text("red umbrella"), (MarkedMoment("red door", video["start"], video["end"]),))
+    assert [row["score"] for row in again] == [one.score for one in single.search(marked)]
+    refused = moviola("teach", "umbrella", *first)
+    assert (
+        refused.code == 1 and "of several libraries" in refused.err and "search and mark there" in refused.err
+    )
+
+
+def test_commands_that_take_one_library_refuse_two(
+    two: list[object], moviola: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of two would count, without a word."""
+    for command in (["list"], ["serve"], ["mcp"], ["index", "films"], ["library", "use"], ["kept", "list"]):
+        refused = moviola(*command, *two)
+        assert refused.code == 2, command
+        assert "given 2 times" in refused.err.replace("\n", " "), command
+    saved = moviola("search", "umbrella", *two, "--save", "red")
+    assert saved.code == 1 and "belong to one library" in saved.err
+    monkeypatch.setenv("MOVIOLA_LIBRARY", os.pathsep.join(str(word) for word in two[1::2]))
+    assert {row["video_id"] for row in moviola("search", "umbrella", "--json").rows} >= {
+        "red door",
+        "beach_2019",
+    }
