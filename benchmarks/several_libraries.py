@@ -1,0 +1,154 @@
+"""Several libraries searched as one, beside one library that has all their videos.
+
+    python benchmarks/several_libraries.py FOLDER [--libraries 8] [--segments 400000] [--queries 20]
+
+FOLDER is made, and may be deleted. Features are made up: 128 numbers of an encoder of the demo's size that
+walk about in 32 dimensions, one a segment, 200 segments a video. Each question is asked of both in turns, first
+with the index that is chosen at this size, then with exact search. Written to
+``benchmarks/several_libraries.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from moviola.library import LibraryStore, VideoRow
+from moviola.search import Libraries, Library
+from scale.run import machine
+
+PER_VIDEO, SECONDS = 200, 4.0
+QUESTIONS = (
+    "a red door opens", "a dog in the snow", "a man carries a ladder", "a boat on a lake", "an empty street",
+    "two people talk", "a green car", "a child on a swing", "a train at night", "a table with a blue cup",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--libraries", type=int, default=8)
+    parser.add_argument("--segments", type=int, default=400_000)
+    parser.add_argument("--queries", type=int, default=len(QUESTIONS))
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    options = parser.parse_args()
+    videos = options.segments // PER_VIDEO
+    parts = [options.folder / f"part{number}" for number in range(options.libraries)]
+    began = time.process_time()
+    for number, part in enumerate(parts):
+        make_library(part, [range(number * videos, (number + 1) * videos)])
+    making = time.process_time() - began
+    own = [range(number * videos, (number + 1) * videos) for number in range(options.libraries)]
+    began = time.process_time()
+    make_library(options.folder / "single", own)
+    found = {
+        "machine": machine(), "libraries": options.libraries, "segments of each": options.segments,
+        "processor seconds to make": {"parts": round(making, 1), "one": round(time.process_time() - began, 1)},
+        "bytes a segment": {
+            "parts": bytes_of(parts) / (options.segments * len(parts)),
+            "one": bytes_of([options.folder / "single"]) / (options.segments * len(parts)),
+        },
+        "index chosen": compared(options.folder / "single", parts, options.queries),
+    }  # fmt: skip
+    options.out.write_text(json.dumps(found, indent=1) + "\n")  # what follows takes long
+    for folder in (options.folder / "single", *parts):
+        with Library(folder) as library:
+            library.indexer.use_index("flat")
+    found["exact search"] = compared(options.folder / "single", parts, options.queries)
+    options.out.write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+
+
+def make_library(folder: Path, videos: Iterable[Iterable[int]]) -> None:
+    """Write a library as it would be after indexing; the same videos are the same wherever they are."""
+    if (folder / "moviola.toml").is_file():
+        return
+    store = LibraryStore(
+        folder, encoder="demo", sentence_encoder="none", frame_rate=1 / SECONDS, segment_seconds=SECONDS
+    )
+    network = np.random.default_rng(0).normal(size=(32, store.settings.encoder_dim)).astype(np.float32)
+    with store, store.writing():
+        for block in videos:
+            put_videos(store, block, network)
+    with Library(folder) as library:
+        empty = folder.parent / "no films"
+        empty.mkdir(exist_ok=True)
+        library.index(empty)  # what follows from videos is written
+
+
+def put_videos(store: LibraryStore, videos: Iterable[int], network: np.ndarray) -> None:  # type: ignore[type-arg]
+    """Features, and rows of the catalogue."""
+    catalogue = store.catalogue
+    with catalogue.transaction():
+        for number in videos:
+            draw = np.random.default_rng(number)
+            walk = draw.normal(size=32) + np.cumsum(0.15 * draw.normal(size=(PER_VIDEO, 32)), axis=0)
+            rows = np.tanh(walk.astype(np.float32) @ network / 6)
+            extent = store.frame_features.append(rows, catalogue.feature_end("frames"), sync=False)
+            catalogue.put(
+                VideoRow(
+                    row=0, video_id=f"{number:06d}", path=f"/films/{number % 7}/{number:06d}.mp4", size=1,
+                    mtime_ns=0, hash=f"{number:032x}", sidecars="", state="ready",
+                    duration=SECONDS * PER_VIDEO, width=640, height=360, codec="h264", frames=extent,
+                ),
+                [],
+            )  # fmt: skip
+    store.frame_features.sync()
+
+
+def bytes_of(folders: Iterable[Path]) -> float:
+    """Bytes of all files."""
+    return sum(file.stat().st_size for one in folders for file in one.rglob("*") if file.is_file())
+
+
+def compared(single: Path, parts: list[Path], queries: int) -> dict[str, object]:
+    """Answers and processor milliseconds of both, asked in turns."""
+    opening: dict[str, float] = {}
+    with timed(opening, "one", lambda: Library(single, read_only=True)) as one, timed(
+        opening, "parts", lambda: Libraries(parts)
+    ) as several:  # fmt: skip
+        asked = [QUESTIONS[number % len(QUESTIONS)] for number in range(queries)]
+        spent: dict[str, list[float]] = {"one": [], "parts": []}
+        equal = same_scores = common = total = 0
+        for question in asked:
+            answers = {}
+            for name, library in (("one", one), ("parts", several)):
+                began = time.process_time()
+                answers[name] = library.search(question, top_k=50)
+                spent[name].append(1000 * (time.process_time() - began))
+            its = {(m.video_id, m.start, m.end): m.score for m in answers["parts"]}
+            own = {(m.video_id, m.start, m.end): m.score for m in answers["one"]}
+            equal += [*answers["one"]] == [*answers["parts"]]
+            common += len(own.keys() & its.keys())
+            same_scores += sum(own[key] == its[key] for key in own.keys() & its.keys())
+            total += len(own)
+    return {
+        "first search, processor ms": opening,
+        "questions": len(asked),
+        "median processor ms": {name: round(median(ms), 1) for name, ms in spent.items()},
+        "answers that are equal": equal,
+        "moments": total,
+        "moments in both": common,
+        "of these with the same score": same_scores,
+        "peak MB of the process": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def timed(into: dict[str, float], name: str, opened: Callable[[], Library]) -> Library:
+    """A library after its first search, and how long that took with opening it."""
+    began = time.process_time()
+    library = opened()
+    library.search("a first question")
+    into[name] = round(1000 * (time.process_time() - began), 1)
+    return library
+
+
+if __name__ == "__main__":
+    main()
