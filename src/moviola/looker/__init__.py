@@ -5,12 +5,12 @@
 """
 
 from moviola.looker.asking import Answer, Sentence, ask
-from moviola.looker.endpoint import KEY, Endpoint, NoReply
+from moviola.looker.endpoint import KEY, STOPPED, Endpoint, NoReply
 from moviola.looker.evidence import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, Sending
 from moviola.looker.looker import Looker
-from moviola.looker.steps import Cited
+from moviola.looker.steps import MOST_STILLS_OF_ALL, Cited
 
 __all__ = [
-    "KEY", "LONGEST_SIDE", "MOST_LETTERS", "MOST_STILLS", "Answer", "Cited", "Endpoint", "Looker", "NoReply",
-    "Sending", "Sentence", "ask",
+    "KEY", "LONGEST_SIDE", "MOST_LETTERS", "MOST_STILLS", "MOST_STILLS_OF_ALL", "STOPPED", "Answer", "Cited",
+    "Endpoint", "Looker", "NoReply", "Sending", "Sentence", "ask",
 ]  # fmt: skip

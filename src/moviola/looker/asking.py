@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 from moviola.errors import InvalidValue
@@ -94,6 +95,7 @@ def ask(
     seconds: float = 300.0,
     announce: Callable[[Sending], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    stop: Event | None = None,
 ) -> Answer:
     """Answer a question about the films of a library.
 
@@ -102,6 +104,7 @@ def ask(
         seconds: for all of them, above 0.
         announce: called with what is sent, each time before it is.
         clock: seconds, from any time on.
+        stop: ends the work when set, with the cause that it was stopped.
 
     Raises:
         InvalidValue: an empty question, one that is too long, or no round.
@@ -110,7 +113,7 @@ def ask(
         raise InvalidValue(f"question of {len(question)} letters: give one of 1 to {_LONGEST_QUESTION}")
     require_positive(rounds=rounds)
     host, model = endpoint.host, one_line(endpoint.model, 100)
-    steps = Steps(library, lambda evidence: announce(Sending.of(host, model, evidence)))
+    steps = Steps(library, lambda evidence: announce(Sending.of(host, model, evidence, named=True)))
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": _ORDER},
         {"role": "user", "content": [text_part(f"QUESTION:\n{json.dumps(question, ensure_ascii=False)}")]},
@@ -123,7 +126,7 @@ def ask(
             cause = f"no answer within {seconds:g} s"
             break
         try:
-            said = endpoint.reply(messages, remaining)
+            said = endpoint.reply(messages, remaining, stop)
         except NoReply as error:
             cause = str(error)
             break

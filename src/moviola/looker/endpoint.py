@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,10 +18,13 @@ from moviola.errors import InvalidValue, MoviolaError
 from moviola.search.limited import Answer, NotDone
 from moviola.search.limited import ask as ask_server
 
-__all__ = ["KEY", "Endpoint", "NoReply"]
+__all__ = ["KEY", "STOPPED", "Endpoint", "NoReply"]
 
 KEY = "MOVIOLA_LOOKER_KEY"
 """Environment variable with the key of the server; there is no option for it, and no line of a file."""
+
+STOPPED = "stopped"
+"""Cause of a reply that nobody waits for any more."""
 
 _MOST_BYTES = 1 << 18  # of a reply; a verdict takes some hundred
 _LONGEST_PAUSE = 20.0  # seconds that a busy server is waited for
@@ -58,7 +61,7 @@ class Endpoint:
         key: bearer token; by default of :data:`KEY`, empty for none.
         seconds: for a whole reply, above 0.
         send: asks a server, as :func:`moviola.search.limited.ask`.
-        pause: waits for some seconds.
+        pause: waits for some seconds, or until an event is set.
 
     Raises:
         InvalidValue: no address of HTTP, one with a name, a password, a query or a fragment, a model without
@@ -70,7 +73,7 @@ class Endpoint:
     key: str = field(default_factory=lambda: os.environ.get(KEY, ""), repr=False)
     seconds: float = 60.0
     send: Callable[..., Answer] = field(default=ask_server, repr=False)
-    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+    pause: Callable[[Event, float], Any] = field(default=Event.wait, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -100,33 +103,40 @@ class Endpoint:
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         return parts.netloc + ("" if local or parts.scheme == "https" else " (unencrypted)")
 
-    def reply(self, messages: Sequence[Any], seconds: float | None = None) -> str:
+    def reply(
+        self, messages: Sequence[Any], seconds: float | None = None, stop: Event | None = None
+    ) -> str:
         """What the model says to messages, as the chat form has them.
 
         Args:
             seconds: for the whole reply; by default those of the endpoint.
+            stop: ends the request when set.
 
         Raises:
             NoReply: none came in time, or none that is a reply. Its text is a short cause.
         """
         body = json.dumps({"model": self.model, "messages": messages, "stream": False})
-        left = self.seconds if seconds is None else min(seconds, self.seconds)
-        answer = self._sent(body, left)
+        left, stop = self.seconds if seconds is None else min(seconds, self.seconds), stop or Event()
+        answer = self._sent(body, left, stop)
         if answer.status in _BUSY and (wait := _seconds_of(answer.retry_after)) is not None:
             if wait > _LONGEST_PAUSE or wait >= left:
                 raise NoReply(f"the server is busy for another {wait:g} s", all=True)
-            self.pause(wait)
-            answer = self._sent(body, left - wait)
+            self.pause(stop, wait)
+            answer = self._sent(body, left - wait, stop)
         return _content(answer)
 
-    def _sent(self, body: str, seconds: float) -> Answer:
+    def _sent(self, body: str, seconds: float, stop: Event) -> Answer:
+        if stop.is_set():
+            raise NoReply(STOPPED, all=True)
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         try:
             return self.send(
-                "POST", f"{self.url.rstrip('/')}/chat/completions", body, seconds=seconds, headers=headers,
-                most=_MOST_BYTES,
+                "POST", f"{self.url.rstrip('/')}/chat/completions", body, seconds=seconds, stop=stop,
+                headers=headers, most=_MOST_BYTES,
             )  # fmt: skip
         except NotDone as error:
+            if stop.is_set():
+                raise NoReply(STOPPED, all=True) from error
             said = str(error)
             late = said.startswith("not done within") or "timed out" in said
             # A server that does not listen is not asked again; one that was slow may be fast once.

@@ -144,6 +144,7 @@ class Sending:
     Attributes:
         host, model: where.
         moments, stills, bytes, letters: how many, with the bytes of all stills, and letters of all lines.
+        named: whether the names of their videos go with them.
     """
 
     host: str
@@ -152,14 +153,15 @@ class Sending:
     stills: int
     bytes: int
     letters: int
+    named: bool = False
 
     @classmethod
-    def of(cls, host: str, model: str, evidence: Iterable[Evidence]) -> Self:
+    def of(cls, host: str, model: str, evidence: Iterable[Evidence], *, named: bool = False) -> Self:
         """All of some moments."""
         listed = list(evidence)
         return cls(
             host, model, len(listed), sum(len(one.stills) for one in listed),
-            sum(one.size for one in listed), sum(one.letters for one in listed),
+            sum(one.size for one in listed), sum(one.letters for one in listed), named,
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -169,7 +171,7 @@ class Sending:
         lines = f"{counted(self.letters, 'letter')} of what is said or written there"
         return (
             f"sent to {self.model} at {self.host}: the question, and of {counted(self.moments, 'moment')} "
-            f"{stills} and {lines}"
+            f"{stills}{', the names of their videos,' if self.named else ''} and {lines}"
         )
 
 

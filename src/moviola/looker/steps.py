@@ -22,12 +22,13 @@ from moviola.looker.evidence import MOST_LETTERS, MOST_STILLS, Evidence, Stretch
 from moviola.search import Asked, KeptPicture, Library, LikePicture
 from moviola.types import Moment, Span
 
-__all__ = ["Cited", "Steps"]
+__all__ = ["MOST_STILLS_OF_ALL", "Cited", "Steps"]
 
 _FIELDS = frozenset({"query", "filter", "by", "videos", "per_video", "top_k"})
 _MOST_MOMENTS, _USUAL = 8, 6
 _LONGEST_STEP = 4_000  # letters of a search, as JSON
-_STILLS_OF_ALL = 48  # of all steps
+MOST_STILLS_OF_ALL = 48
+"""Stills of all steps of one answer."""
 _LETTERS = 400  # of the lines of a moment that was found, but not looked at
 
 
@@ -74,7 +75,9 @@ class Steps:
             return kinds[named[0]](step[named[0]])
         except (InvalidValue, NotFound, LibraryError, MediaError) as error:
             # Paths of this machine are nobody's business.
-            said = str(error).replace(str(self._library.folder), "the library")
+            said = cause_of(error) if isinstance(error, MediaError) else str(error)
+            for folder in (self._library.folder.resolve(), self._library.folder):
+                said = said.replace(str(folder), "the library")
             self.failed.append(said)
             return [data_part({"error": f"{said:.500}"})]
 
@@ -128,7 +131,7 @@ class Steps:
 
     def _seen(self, moment: Moment, most: int = MOST_STILLS, letters: int = MOST_LETTERS) -> Evidence:
         stretch = Stretch.of(self._library.store, moment.video_id, moment.span, most=most, letters=letters)
-        room = _STILLS_OF_ALL - self.stills
+        room = MOST_STILLS_OF_ALL - self.stills
         if room < len(stretch.times):
             stretch = replace(stretch, times=stretch.times[:room])
         seen = stretch.seen(self._library.store)
@@ -147,7 +150,7 @@ class Steps:
 
     def _parts(self, data: dict[str, Any], evidence: list[Evidence]) -> list[dict[str, Any]]:
         """The data of a step, and its stills, in the order of the moments."""
-        if self.stills >= _STILLS_OF_ALL:
+        if self.stills >= MOST_STILLS_OF_ALL:
             data["no_more_stills"] = True
         self._announce(evidence)
         return [data_part(data), *(picture for one in evidence for picture in one.pictures())]

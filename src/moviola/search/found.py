@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -12,7 +12,7 @@ from moviola.search.notes import Note
 from moviola.search.queries import SearchQuery
 from moviola.types import Band, CopiedMoment, Moment, Reason, SnippetKind, Span, band_of
 
-__all__ = ["Candidate", "SearchResult", "still_there", "whereabouts"]
+__all__ = ["Candidate", "SearchResult", "present_videos", "still_there", "whereabouts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +120,28 @@ def still_there(
         the answer without moments of removed videos, ranked without gaps; the videos by id, each with an
         existing path if there is one; and the ids of those that are away.
     """
-    videos, away = catalogue.videos_named({moment.video_id for moment in found}), set()
-    roots = catalogue.roots()
-    for video_id, video in videos.items():
-        path = present_path(video, catalogue.copies_of(video.row), roots)
-        if path is None:
-            away.add(video_id)
-        else:
-            videos[video_id] = replace(video, path=str(path))
+    videos, away = present_videos({moment.video_id for moment in found}, catalogue)
     kept = [moment for moment in found if moment.video_id in videos]
     ranked = (replace(moment, rank=rank) for rank, moment in enumerate(kept, 1))
     answer = SearchResult(ranked, confident=found.confident)
     answer.timings, answer.videos = found.timings, found.videos
     answer.query, answer.notes, answer.still = found.query, found.notes, found.still
     return answer, videos, away
+
+
+def present_videos(video_ids: Collection[str], catalogue: Catalogue) -> tuple[dict[str, VideoRow], set[str]]:
+    """Videos that exist, by id, each with an existing path if there is one; and the ids of those that are
+    away.
+    """
+    videos, roots = catalogue.videos_named(video_ids), catalogue.roots()
+    away: set[str] = set()
+    for video_id, video in videos.items():
+        path = present_path(video, catalogue.copies_of(video.row), roots)
+        if path is None:
+            away.add(video_id)
+        else:
+            videos[video_id] = replace(video, path=str(path))
+    return videos, away
 
 
 def whereabouts(video: VideoRow, catalogue: Catalogue) -> dict[str, Any]:

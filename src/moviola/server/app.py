@@ -27,6 +27,7 @@ from moviola.server.routes import (
     jobs,
     kept,
     library,
+    questions,
     search,
     sharing,
     streams,
@@ -73,7 +74,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )  # fmt: skip
     app.state.service = service
     handle_problems(app)
-    own = (library, search, videos, streams, exports, jobs, kept, upkeep, uploads, sharing)
+    own = (library, search, questions, videos, streams, exports, jobs, kept, upkeep, uploads, sharing)
     added = server_additions()
     routers = [*(one.router for one in own), *(one.router() for one in added.values())]
     routers.append(_heads(routers))

@@ -34,7 +34,7 @@ class Limits:
         uploads: unfinished uploads.
         clip_seconds: length of a clip.
         waiting: requests that may wait for a thread of a pool; others get 503.
-        looks: searches that may wait for the model that looks.
+        looks: searches that may wait for the model that looks, and questions that may wait for it.
         jobs: waiting and running indexing jobs.
         cache_bytes: stills and converted videos on disk.
     """

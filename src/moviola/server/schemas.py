@@ -288,13 +288,14 @@ class LimitsInfo(ResponseModel):
 
 
 class LookerInfo(ResponseModel):
-    """A model that looks at moments where `check` asks for it, and what it gets of each."""
+    """A model that looks where `check` or a question asks for it, and what it gets of each moment."""
 
     model: str = Field(examples=["qwen2.5vl"])
     host: str = Field(description="Where it is sent.", examples=["localhost:11434"])
     stills: int = Field(description="Of a moment, at most.", examples=[5])
     longest_side: int = Field(description="Pixels of a still, at most.", examples=[512])
     letters: int = Field(description="Of what is said or written, at most.", examples=[1500])
+    question_stills: int = Field(description="For one question, at most.", examples=[48])
 
 
 class LibraryInfo(ResponseModel):

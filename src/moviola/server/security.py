@@ -132,13 +132,18 @@ READING_POSTS = frozenset({"/api/search", "/api/curve", "/api/pictures", "/api/e
 """Questions that are too long for an address. They change nothing of the library."""
 
 
+_AT_COST = "/api/questions"
+"""Answers of another server's model, at the expense of the owner: they are for those who may ask it."""
+
+
 def needed_right(method: str, path: str, reading: tuple[str, ...] = ()) -> Right:
     """The right that a request needs: the one place where this is decided.
 
     Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and what lies
-    below ``reading``, paths of additions that change nothing of the library. All else needs the other right.
+    below ``reading``, paths of additions that change nothing of the library. All else needs the other right,
+    and so do questions to a model, with their answers.
     """
-    reads = method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS
+    reads = (method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS) and not path.startswith(_AT_COST)
     return "read" if reads or path.startswith(("/api/exports", *reading)) else "change"
 
 

@@ -16,7 +16,7 @@ from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.files.caches import cache_of
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
-from moviola.looker import Looker
+from moviola.looker import Looker, Sending
 from moviola.plugins import server_additions
 from moviola.search import KeptPicture, Library, LikePicture
 from moviola.server.comparing import Comparing
@@ -25,6 +25,7 @@ from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs, watch
 from moviola.server.options import Options
 from moviola.server.pools import Pool
+from moviola.server.questions import Questions
 from moviola.server.receiving import Receiving
 from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
@@ -47,9 +48,8 @@ class Service:
         self.library = Library(folder, read_only=True, device=options.device, resident=True)
         if options.looker is not None:
             self.library.checker = Looker(
-                self.library.store, options.looker, right=options.looker_right,
-                announce=lambda sending: log.info("%s", sending),
-            )  # fmt: skip
+                self.library.store, options.looker, right=options.looker_right, announce=self.say
+            )
         require_watchable(self.library.catalogue, options.watch)
         self.additions: dict[str, Any] = {
             name: server_additions()[name].opened(self.library, settings)
@@ -58,10 +58,12 @@ class Service:
         """What plug-ins have opened, by name."""
         self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)
         self.looking = Pool("look", threads=1, waiting=limits.looks)  # at another server's pace
+        self.asking = Pool("ask", threads=1, waiting=limits.looks)  # in rounds, beside single looks
         self.media = Pool("media", threads=options.threads, waiting=limits.waiting)  # stills and clips
         self.converting = Pool("convert", threads=1, waiting=limits.jobs)
         self.exporting = Pool("export", threads=1, waiting=limits.jobs)
         self.exports = Exports(self.exporting)
+        self.questions = Questions(self.asking)
         self.compare = Pool("compare", threads=1, waiting=0)
         self.comparing = Comparing()
         home, cache = self.library.folder, cache_of(self.library.folder)
@@ -82,7 +84,13 @@ class Service:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        return self.searching, self.looking, self.media, self.converting, self.exporting, self.compare
+        others = self.converting, self.exporting, self.compare
+        return self.searching, self.looking, self.asking, self.media, *others
+
+    @staticmethod
+    def say(sending: Sending) -> None:
+        """Log what is sent to a model that looks, before it is."""
+        log.info("%s", sending)
 
     def start(self) -> None:
         """Begin what goes on beside requests, in the running event loop."""
@@ -137,6 +145,7 @@ class Service:
             await asyncio.wait([self.watching])  # its process ends with it
         await self.jobs.close()
         self.exports.close()
+        self.questions.close()
         self.comparing.cancel()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()

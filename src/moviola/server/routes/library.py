@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
 
 from moviola.export import all_formats
-from moviola.looker import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, Endpoint
+from moviola.looker import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, MOST_STILLS_OF_ALL, Endpoint
 from moviola.plugins import server_additions
 from moviola.search import LENGTHS
 from moviola.search.options import By
@@ -171,7 +171,7 @@ def _looker(endpoint: Endpoint | None) -> LookerInfo | None:
         return None
     return LookerInfo(
         model=endpoint.model, host=endpoint.host, stills=MOST_STILLS, longest_side=LONGEST_SIDE,
-        letters=MOST_LETTERS,
+        letters=MOST_LETTERS, question_stills=MOST_STILLS_OF_ALL,
     )  # fmt: skip
 
 
