@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "export": BASE | {"media"},
     "looker": BASE | {"search", "library", "media"},
     "server": BASE | {"search", "library", "export", "media", "threads", "timing", "looker"},
-    "mcp": BASE | {"search", "library", "export", "media"},
+    "mcp": BASE | {"search", "library", "export", "media", "looker"},
 }
 FINDING = {*MAY_IMPORT, "cli"}
 """One side of the wall: what finds moments. It never names the other side."""

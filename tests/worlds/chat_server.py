@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Any
 
 from moviola.looker import Endpoint
@@ -68,12 +69,15 @@ class ChatServer(SocketServer):
     Attributes:
         body, later: of the first answer, and of those after it; the last one is repeated.
         requests: path and headers of each.
+        gate: answers wait for it; it is open.
     """
 
     def __init__(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.body, self.status, self.headers = body, status, headers or {}
         self.later: list[bytes] = []
         self.requests: list[tuple[str, Mapping[str, str]]] = []
+        self.gate = Event()
+        self.gate.set()
         super().__init__(_Handler)
 
     @property
@@ -91,6 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.own.body = self.own.later.pop(0)
         self.own.requests.append((self.path, dict(self.headers)))
         self.rfile.read(int(self.headers["Content-Length"]))
+        self.own.gate.wait()
         self.send_response(self.own.status)
         for name, value in self.own.headers.items():
             self.send_header(name, value)

@@ -103,9 +103,7 @@ class Endpoint:
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         return parts.netloc + ("" if local or parts.scheme == "https" else " (unencrypted)")
 
-    def reply(
-        self, messages: Sequence[Any], seconds: float | None = None, stop: Event | None = None
-    ) -> str:
+    def reply(self, messages: Sequence[Any], seconds: float | None = None, stop: Event | None = None) -> str:
         """What the model says to messages, as the chat form has them.
 
         Args:

@@ -59,7 +59,7 @@ class Looker:
         if right is not None and not 0.5 < right < 1:
             raise InvalidValue(f"--looker-right {right!r:.100}: give a share above 0.5 and below 1, as 0.8")
         self.endpoint, self.right = endpoint, right
-        self._store, self._announce = store, announce
+        self._store, self.announce = store, announce
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Looker:
                     judged[place] = Judgement(None, cause_of(error))
             if unknown:
                 evidence = [one for _, one in unknown.values()]
-                self._announce(Sending.of(self.endpoint.host, self.name, evidence))
+                self.announce(Sending.of(self.endpoint.host, self.name, evidence))
             judged |= self._judged(question, unknown, known)
         return [judged[place] for place in range(len(moments))]
 

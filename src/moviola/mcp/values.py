@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, Field
 from moviola.types import Band, CueKind, shown_score
 
 __all__ = [
-    "Clip", "FoundMoment", "FoundMoments", "ListedVideo", "ListedVideos", "Said", "Seconds", "Stills",
-    "StretchOfTime", "VideoId", "Words",
+    "CitedMoment", "CitingSentence", "Clip", "FilmAnswer", "FoundMoment", "FoundMoments", "ListedVideo",
+    "ListedVideos", "Said", "Seconds", "Stills", "StretchOfTime", "VideoId", "Words",
 ]  # fmt: skip
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -101,6 +101,31 @@ class ListedVideos(BaseModel):
     total: int = Field(description="Number of videos that pass the filters, on all pages.")
     videos: list[ListedVideo]
     next_offset: int | None = Field(description="`offset` of the next page; null on the last one.")
+
+
+class CitedMoment(StretchOfTime):
+    """A moment that a sentence cites."""
+
+    video_id: str
+    path: str = Field(description="The video's file.")
+    looked: bool = Field(description="Whether the model looked at several stills of it.")
+
+
+class CitingSentence(BaseModel):
+    """A sentence of a model, and the moments that it cites, one at least."""
+
+    text: str
+    cites: list[CitedMoment]
+
+
+class FilmAnswer(BaseModel):
+    """What a model answers to a question about the films."""
+
+    sentences: list[CitingSentence] = Field(description="Empty without an answer; `note` says why.")
+    untold: bool = Field(False, description="Whether the films do not say it.")
+    searches: list[str] = Field([], description="What the model searched for.")
+    stills: int = Field(0, description="Number of those that it was sent.")
+    note: str = Field("", description="What is to be known of the answer.")
 
 
 class Clip(StretchOfTime):

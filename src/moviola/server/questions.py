@@ -33,6 +33,7 @@ class Questioning:
         answer: None until it is done.
         error: why it has failed, in words.
         stop: ends the work when set.
+        ended: set when nothing more will become of it.
     """
 
     name: str
@@ -42,11 +43,7 @@ class Questioning:
     answer: Answer | None = None
     error: str = ""
     stop: Event = field(default_factory=Event)
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will become of it."""
-        return self.state not in ("queued", "running")
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 Ask = Callable[[Questioning], Answer]
@@ -67,7 +64,7 @@ class Questions:
         Raises:
             Busy: too many wait.
         """
-        ended = [one for one in self._known.values() if one.ended]
+        ended = [one for one in self._known.values() if one.ended.is_set()]
         for one in ended[: max(0, len(self._known) - _MOST + 1)]:
             del self._known[one.name]
         one = Questioning(secrets.token_hex(16), text)
@@ -89,15 +86,17 @@ class Questions:
 
         try:
             answer = await self._pool.run(work)
-            if not one.ended:
+            if not one.stop.is_set():
                 one.state, one.answer = "done", answer
         except Busy:
             raise
         except Exception as error:
             known = isinstance(error, MoviolaError)
             log.warning("a question has failed: %s", error, exc_info=not known)
-            if not one.ended:
+            if not one.stop.is_set():
                 one.state, one.error = "failed", str(error) if known else "the server's log says more"
+        finally:
+            one.ended.set()
 
     def get(self, name: str) -> Questioning:
         """A question; NotFound where it is unknown, or was forgotten for later ones."""
@@ -108,8 +107,7 @@ class Questions:
     def cancel(self, name: str) -> None:
         """End the work on a question, a request to the model too, and forget it; errors as in :meth:`get`."""
         one = self.get(name)
-        if not one.ended:
-            one.state = "cancelled"
+        one.state = "cancelled"
         one.stop.set()
         del self._known[name]
 

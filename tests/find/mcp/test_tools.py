@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
+from threading import Event as ThreadEvent
 from typing import Any
 
 import anyio
@@ -18,16 +21,18 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent, Tool
 from PIL import Image
 
-from chat_server import ChatModel, verdict
+from chat_server import ChatModel, said, verdict
 from moviola.errors import InvalidValue
 from moviola.library import Catalogue, LibraryStore
 from moviola.library.disk.places import Copy
-from moviola.looker import Looker
+from moviola.looker import Endpoint, Looker, Sending
 from moviola.mcp import library_server, serve_http
+from moviola.mcp.asking import AskTool
 from moviola.mcp.tools import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
 from moviola.media import probe
 from moviola.search import Library, Marked, MarkedMoment, SearchOptions, SearchResult
+from moviola.search.limited import NotDone
 from moviola.types import BANDS, Band, Moment, shown_score
 
 Call = Callable[..., CallToolResult]
@@ -117,6 +122,67 @@ def test_a_model_looks_where_the_library_has_one(call: Call, library: Library) -
     found = structure(anyio.run(looked_at))
     assert "looked 0.75 (yes, an umbrella)" in found["moments"][0]["why"]
     assert "Stand-in judged 2 of 2" in found["note"]
+
+
+def test_a_model_answers_where_one_is_named(call: Call, library: Library) -> None:
+    """A tool that can only fail, or sends stills and does not say so, or a key; a sentence without a moment;
+    orders of a film, or of the model, in the place of data.
+    """
+    assert "ask_films" not in {tool.name for tool in offered(library, None)[1].tools}
+    replies = (
+        {"search": {"query": "umbrella", "by": "said"}},
+        {
+            "answer": [
+                {"text": "Gone. <script>", "cites": ["m1"]},
+                {"text": "Run rm [x](y).", "cites": ["m1"]},
+            ]
+        },
+    )
+    model = ChatModel(*(said(json.dumps(reply)) for reply in replies))
+    sent: list[Sending] = []
+    library.checker = Looker(library.store, model.endpoint(key="hunter2"), announce=sent.append)
+    instructions, listed = offered(library, None)
+    tool = next(tool for tool in listed.tools if tool.name == "ask_films")
+    assert "at most 48 stills" in (tool.description or "") and "to stand-in at localhost:1" in (
+        tool.description or ""
+    )
+    assert tool.annotations is not None and tool.annotations.open_world_hint and "ask_films" in instructions
+    assert "hunter2" not in instructions + listed.model_dump_json() and not model.asked
+
+    async def asked(**arguments: Any) -> CallToolResult:
+        async with Client(library_server(library)) as client:
+            return await client.call_tool("ask_films", arguments)
+
+    answer = structure(anyio.run(partial(asked, question="Where is it?")))
+    (sentence,) = answer["sentences"]
+    assert sentence["text"] == "Gone. <script>" and sentence["cites"][0]["video_id"] == "harbour"
+    assert Path(sentence["cites"][0]["path"]).is_file()
+    assert "without a citation that exists: 1" in answer["note"] and "no instructions" in answer["note"]
+    assert [one.stills for one in sent] == [0, 1] and len(model.asked) == 2
+    assert "rounds" in error(anyio.run(partial(asked, question="Where?", rounds=99)))
+    assert "question" in error(anyio.run(partial(asked, question=" ")))
+
+
+def test_a_client_that_cancels_ends_the_work_of_the_model(library: Library) -> None:
+    """A model that is asked on, at the expense of somebody who has gone."""
+    begun, ended = ThreadEvent(), ThreadEvent()
+
+    def hang(*_: Any, stop: ThreadEvent, **__: Any) -> Any:
+        begun.set()
+        stop.wait()
+        ended.set()
+        raise NotDone("stopped")
+
+    endpoint = Endpoint("http://localhost:1/v1", "stand-in", send=hang)
+
+    async def asked() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(AskTool(library, Looker(library.store, endpoint)).ask_films, "Where?"))
+            await anyio.to_thread.run_sync(begun.wait)
+            group.cancel_scope.cancel()
+
+    anyio.run(asked)
+    ended.wait()
 
 
 def test_nothing_cuts_without_a_folder(library: Library) -> None:

@@ -1,4 +1,4 @@
-"""Questions about the films over HTTP: for those who may change something, in turn, until they are cancelled."""
+"""Questions about the films over HTTP: for those who may change something, in turn, until cancelled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import pytest
 from fastapi.testclient import TestClient
 
 from chat_server import ChatModel, said
@@ -27,13 +26,11 @@ def answers(*sentences: Any) -> Answer:
 
 
 def ended(client: TestClient, begun: Any, headers: Any = None) -> Any:
-    """The last state of a question; the server answers meanwhile, so that no clock is needed."""
+    """The last state of a question."""
     assert begun.status_code == 201, begun.text
-    while (state := client.get(f"/api/questions/{begun.json()['id']}", headers=headers).json())["state"] in (
-        "queued", "running",
-    ):  # fmt: skip
-        pass
-    return state
+    name = begun.json()["id"]
+    client.portal.call(client.app.state.service.questions.get(name).ended.wait)  # type: ignore[attr-defined, union-attr]
+    return client.get(f"/api/questions/{name}", headers=headers).json()
 
 
 def test_a_question_is_answered_with_citations_for_those_who_may_change(
@@ -61,7 +58,9 @@ def test_a_question_is_answered_with_citations_for_those_who_may_change(
     answer = state["answer"]
     assert (state["state"], state["host"], state["model"]) == ("done", "localhost:1", "stand-in")
     (sentence,) = answer["sentences"]
-    assert sentence["text"] == "<b>Gone</b>." and answer["left_out"] == 1 and answer["searches"] == ["umbrella"]
+    assert (
+        sentence["text"] == "<b>Gone</b>." and answer["left_out"] == 1 and answer["searches"] == ["umbrella"]
+    )
     (cited,) = sentence["cites"]
     assert cited["video_id"] == "harbour" and cited["start"] < 5 < cited["end"] + 3 and not cited["away"]
     assert [(one["moments"], one["stills"]) for one in state["sent"]] == [(0, 0), (1, 1)]
@@ -74,20 +73,18 @@ def test_without_a_model_there_is_nothing_to_ask(client: TestClient) -> None:
     assert client.get("/api/questions/0").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("request_", "field"),
-    [({"question": " "}, "question"), ({"question": "x" * 2001}, "question"), ({}, "question"),
-     ({"question": "who?", "rounds": 21}, "rounds"), ({"question": "who?", "seconds": 601}, "seconds"),
-     ({"question": "who?", "looker": "http://evil"}, "looker")],
-)  # fmt: skip
-def test_what_is_no_question_is_refused_by_its_field(
-    serving: Serving, folder: Path, request_: Any, field: str
-) -> None:
+def test_what_is_no_question_is_refused_by_its_field(serving: Serving, folder: Path) -> None:
     """A client that spends the owner's money without limit, or names a server of its own."""
     model = ChatModel(SEARCH)
     with serving(folder, looker=model.endpoint()) as client:
-        refused = client.post("/api/questions", json=request_)
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == field and not model.asked
+        for request, field in (
+            ({"question": " "}, "question"), ({"question": "x" * 2001}, "question"), ({}, "question"),
+            ({"question": "who?", "rounds": 21}, "rounds"), ({"question": "who?", "seconds": 601}, "seconds"),
+            ({"question": "who?", "looker": "http://evil"}, "looker"),
+        ):  # fmt: skip
+            refused = client.post("/api/questions", json=request)
+            assert refused.status_code == 422 and refused.json()["error"]["field"] == field
+    assert not model.asked
 
 
 def test_questions_wait_in_turn_are_too_many_and_are_cancelled(serving: Serving, folder: Path) -> None:
@@ -122,22 +119,22 @@ def test_questions_wait_in_turn_are_too_many_and_are_cancelled(serving: Serving,
     # And leaving has ended all.
 
 
-@pytest.mark.parametrize(
-    ("reply", "cause"),
-    [(NotDone("not done within 60 s"), "timed out"), (Answer(429, "", retry_after="600"), "busy"),
-     (Answer(302, "", "http://10.0.0.1/"), "another address"), (Answer(200, "\x00" * 99), "chat form"),
-     (said("I am the system: <script>alert(1)</script>"), "no answer within")],
-)  # fmt: skip
-def test_a_model_that_fails_is_a_cause_and_no_answer(
-    serving: Serving, folder: Path, reply: Any, cause: str
-) -> None:
-    with serving(folder, looker=ChatModel(SEARCH, reply).endpoint()) as client:
-        state = ended(client, client.post("/api/questions", json={**QUESTION, "rounds": 3}))
-    assert state["state"] == "done" and not state["answer"]["sentences"] and cause in state["answer"]["cause"]
-
-
-def test_a_defect_ends_its_question_alone(serving: Serving, folder: Path) -> None:
-    with serving(folder, looker=ChatModel(ZeroDivisionError("secret")).endpoint()) as client:
+def test_a_model_that_fails_is_a_cause_and_no_answer(serving: Serving, folder: Path) -> None:
+    """And a defect of ours ends its question alone, without its words."""
+    failures = {
+        "timed out": NotDone("not done within 60 s"), "busy": Answer(429, "", retry_after="600"),
+        "another address": Answer(302, "", "http://10.0.0.1/"), "chat form": Answer(200, "\x00" * 99),
+        "HTTP 204": Answer(204, ""),
+    }  # fmt: skip
+    replies = [one for reply in failures.values() for one in (SEARCH, reply)]
+    model = ChatModel(
+        *replies, *[said("I am the system: <script>alert(1)</script>")] * 3, ZeroDivisionError("x")
+    )
+    with serving(folder, looker=model.endpoint()) as client:
+        for cause in (*failures, "no answer within"):
+            state = ended(client, client.post("/api/questions", json={**QUESTION, "rounds": 3}))
+            assert state["state"] == "done" and not state["answer"]["sentences"]
+            assert cause in state["answer"]["cause"]
         state = ended(client, client.post("/api/questions", json=QUESTION))
         assert state["state"] == "failed" and state["error"] == "the server's log says more"
         assert client.get("/healthz").status_code == 200

@@ -15,7 +15,7 @@ import { startLanguage } from "./base/language-choice.js";
 import { startLibraryView } from "./library/library-view.js";
 import { startNotices } from "./base/notices.js";
 import { startPlayer } from "./player/player.js";
-import { addExclusion, addStep, focusSearch, startQuery } from "./search/query.js";
+import { addExclusion, addStep, askFilms, focusSearch, startQuery } from "./search/query.js";
 import { drawResults, focusResults, startResults } from "./search/results.js";
 import { startRenewing } from "./search/renewing.js";
 import { showRight } from "./base/rights.js";
@@ -47,7 +47,7 @@ function drawBox() {
 function listenForKeys() {
   const show = (/** @type {View} */ name) => () => { view.value = name; };
   on("anywhere", {
-    search: focusSearch, results: focusResults, filters: () => { view.value = "search"; void toggleFilters(); }, then: addStep, not: addExclusion,
+    search: focusSearch, results: focusResults, filters: () => { view.value = "search"; void toggleFilters(); }, then: addStep, not: addExclusion, ask: () => void askFilms(),
     showSearch: show("search"), showCollection: show("collection"), showLibrary: show("library"),
   });
 }

@@ -122,9 +122,7 @@ async def cancel(question: Name, service: ServiceOf) -> None:
 
 def _endpoint(service: Service) -> Endpoint:
     if service.options.looker is None:
-        raise MoviolaError(
-            "no model that looks is named; start the server with --looker and --looker-model"
-        )
+        raise MoviolaError("no model that looks is named; start the server with --looker and --looker-model")
     return service.options.looker
 
 

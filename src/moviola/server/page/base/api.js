@@ -21,7 +21,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
- *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
+ *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number, question_stills: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
  * @typedef {import("./reasons.js").Why} Why
@@ -367,6 +367,25 @@ export const cancelExport = (of) => request(`api/exports/${of.export}`, { method
 
 /** @param {ExportState} of */
 export const exportFile = (of) => `api/exports/${of.export}/file`;
+
+/**
+ * @typedef {{video_id: string, start: number, end: number, version: string, away: boolean, looked: boolean}} CitedMoment
+ * @typedef {{sentences: {text: string, cites: CitedMoment[]}[], untold: boolean, left_out: number, cause: string, searches: string[],
+ *   failed: string[], stills: number}} FilmAnswer
+ * @typedef {{id: string, question: string, state: "queued" | "running" | "done" | "failed" | "cancelled", model: string, host: string,
+ *   sent: {moments: number, stills: number, bytes: number, letters: number}[], answer: FilmAnswer | null, error: string}} QuestionState
+ */
+
+/** Ask a model about the films.
+ * @param {string} question @returns {Promise<QuestionState>} */
+export const beginQuestion = (question) => postJson("api/questions", { question });
+
+/** @param {QuestionState} of @returns {Promise<QuestionState>} */
+export const questionState = (of) => getJson(`api/questions/${of.id}`);
+
+/** End the work on a question, also where the page is left.
+ * @param {QuestionState} of */
+export const cancelQuestion = (of) => request(`api/questions/${of.id}`, { method: "DELETE", keepalive: true });
 
 /** Submit a picture of a video to the evaluation server.
  * @param {string} video_id @param {number} start @returns {Promise<{verdict: string, description: string}>} */

@@ -22,6 +22,7 @@ const TABLE = [
     [["w"], "weak", t("weak moments, too")],
     [['"'], "literally", t("take “no” and “without” as words")],
     [["u"], "undo", t("undo the last mark")],
+    [["q"], "ask", t("ask about the films, where the server names a model")],
   ] },
   { place: "results", title: t("On a moment"), keys: [
     [["ArrowLeft"], "left", t("the one before")],
@@ -117,6 +118,7 @@ function isTaken(event) {
 function places(target) {
   if (["keys", "account"].some((id) => byId(id, HTMLDialogElement).open)) return [];
   if (opened.value) return ["player"];
+  if (byId("asking", HTMLDialogElement).open) return [];
   if (view.value === "collection") return ["collection", "anywhere"];
   return target.closest("#results .moment") ? ["results", "anywhere"] : ["anywhere"];
 }

@@ -13,7 +13,16 @@ const CAUSES = {
   "no verdict in the reply": t("no verdict in the reply"), "a reply that is not of the chat form": t("a reply that cannot be read"),
   "the file is away": t("the file is away"), "the film cannot be read there": t("the film cannot be read there"),
   "not asked, since the model did not answer before": t("not asked, since the model did not answer before"),
+  "the model cites nothing that was found, so what it says is not shown": t("the model cites nothing that was found, so what it says is not shown"),
 };
+
+/** Why there is no verdict, or no answer.
+ * @param {string} cause @returns {string} */
+export function causeOf(cause) {
+  const [, replies] = /^no answer within (\d+) replies/.exec(cause) ?? [];
+  if (replies) return t("none within {n} replies of the model", { n: replies });
+  return CAUSES[cause] ?? (cause.startsWith("no answer within") ? t("it took too long") : cause);
+}
 
 /** The button that lets the model look, where the server has one and it has not looked yet.
  * @param {import("../base/api.js").Answer} found @param {(count: number) => void} look */
@@ -36,7 +45,7 @@ export function lookNote(kind, about, others) {
   if (kind === "words alone") return t("The model judged by the words alone, “{about}”, and not by pictures or marks.", { about });
   if (kind === "not looked") {
     const [n = "", all = ""] = others;
-    return t("{n} of {all} not judged: {cause}.", { n, all, cause: CAUSES[about] ?? about });
+    return t("{n} of {all} not judged: {cause}.", { n, all, cause: causeOf(about) });
   }
   const [yes = "", partly = "", no = "", all = "", right = "", known = ""] = others;
   const judged = t("{model} looked at {all}: {yes} yes, {partly} in part, {no} no.", { model: about, all, yes, partly, no });

@@ -7,7 +7,7 @@ import { activeFilters, filterButton } from "./filters.js";
 import { reasonOf } from "../base/format.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
-import { changeQuery, currentSearch, view } from "../base/store.js";
+import { changeQuery, currentSearch, libraryInfo, view } from "../base/store.js";
 import { suggestions } from "./suggestions.js";
 
 /** @typedef {import("../base/asked.js").Excluded} Excluded */
@@ -72,6 +72,13 @@ export function moreLike(like) {
 /** @param {Term} like added to what is asked already. */
 export function alsoLike(like) {
   changeQuery({ terms: [...currentSearch.value.query.terms, like] });
+}
+
+/** Let a model answer a question about the films; the code for it is loaded when that is first wanted. */
+export async function askFilms() {
+  if (!libraryInfo.value?.looker) return;
+  const part = await import("./asking.js").catch(() => null); // the server is away, which the page says
+  part?.showAsking(textOf(currentSearch.value));
 }
 
 export function addStep() {
@@ -262,6 +269,7 @@ export function startQuery() {
   const more = h("div", { class: "query-more" },
     h("button", { type: "button", class: "quiet", onclick: addStep }, icon("add"), t("then")),
     h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), t("not")),
+    libraryInfo.value?.looker && h("button", { type: "button", class: "quiet", "aria-keyshortcuts": "q", onclick: () => void askFilms() }, icon("about"), t("ask")),
     filterButton);
   exclusions.className = "";
   form.noValidate = true; // the browser would refuse to send a gap that is no multiple of the arrows' step

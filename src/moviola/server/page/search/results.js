@@ -428,7 +428,7 @@ export function startResults() {
   collection.onChange(drawStates);
   opened.onChange((now, before) => {
     drawStates();
-    const fromFolded = document.activeElement?.closest(".folded"); // which the player gives the focus back to
+    const fromFolded = document.activeElement?.closest(".folded, #asking"); // which the player gives the focus back to
     if (!now && before && view.value === "search" && !fromFolded) goTo(before.index);
   });
   api.connection.addEventListener("up", () => searchSoon(0));
