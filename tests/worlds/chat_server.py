@@ -48,7 +48,9 @@ class ChatModel:
 
     def endpoint(self, url: str = "http://localhost:1/v1", key: str = "", **more: Any) -> Endpoint:
         """The model as an endpoint."""
-        return Endpoint(url, "stand-in", key, send=self._send, pause=lambda _, wait: self.waits.append(wait), **more)
+        return Endpoint(
+            url, "stand-in", key, send=self._send, pause=lambda _, wait: self.waits.append(wait), **more
+        )
 
     def _send(self, method: str, address: str, body: str, **about: Any) -> Answer:
         assert (method, address) == ("POST", "http://localhost:1/v1/chat/completions")

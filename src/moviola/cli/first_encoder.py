@@ -19,23 +19,24 @@ from moviola.cli.config import config_path, remember
 from moviola.errors import MissingModel, MoviolaError, counted
 
 if TYPE_CHECKING:
-    from moviola.encoders import BestEncoder, BetterEncoder, HubOffer
+    from moviola.encoders import BestEncoder, HubOffer, Recommended
 
 _MIB = 2**20
 
 
 def first_encoder(sources: Sequence[Path], *, json: bool) -> str:
     """Name of the encoder for a new library of some files and folders."""
-    from moviola.encoders import BETTER, best_encoder, offered_model
+    from moviola.encoders import best_encoder, offered_model, recommended
 
     best = best_encoder()
     if not best.better or json or not _at_terminal() or config_path() is None:
         return _taken(best)
     try:
-        offer = offered_model(BETTER.name)
+        better = recommended()[0]
+        offer = offered_model(better.model.name)
     except MissingModel as error:
         return _taken(best, str(error))
-    return _by_answer(best, offer, BETTER, sources)
+    return _by_answer(best, offer, better, sources)
 
 
 def _at_terminal() -> bool:
@@ -49,21 +50,23 @@ def _taken(best: BestEncoder, why: str = "") -> str:
     return best.name
 
 
-def _by_answer(best: BestEncoder, offer: HubOffer, better: BetterEncoder, sources: Sequence[Path]) -> str:
+def _by_answer(best: BestEncoder, offer: HubOffer, better: Recommended, sources: Sequence[Path]) -> str:
+    from moviola.encoders import CONSE, pull_model
+
     here = f", of which {offer.here / _MIB:,.0f} are here already" if offer.here else ""
     note("Which encoder is to look at the pictures? It can be changed later, in place.")
-    note(f"  1  {best.name}: comes with moviola, nothing to download; things, in English")
+    first = "comes with moviola, nothing to download; things, in English"
+    note(f"  1  {best.name}: {first if best.name == CONSE else 'is here already'}")
+    texts, size = better.model.languages, f"{offer.size / _MIB:,.0f} MiB from {offer.hub}{here}"
     note(
-        f"  2  {better.name}: {better.what}; {offer.size / _MIB:,.0f} MiB from {offer.hub}{here}"
+        f"  2  {better.model.name}: scenes and doings, too; texts in {texts}; {size}"
         f"{_minutes(better, sources)}"
     )
     answer = ""
     while answer not in ("1", "2"):
         answer = str(prompt("1 or 2", default="1", err=True)).strip()
-    name = best.name if answer == "1" else better.name
+    name = best.name if answer == "1" else better.model.name
     if answer == "2":
-        from moviola.encoders import pull_model
-
         pull_model(name)
     try:
         kept = f"kept in {remember('encoder', name)} for other libraries"
@@ -73,15 +76,15 @@ def _by_answer(best: BestEncoder, offer: HubOffer, better: BetterEncoder, source
     return name
 
 
-def _minutes(better: BetterEncoder, sources: Sequence[Path]) -> str:
+def _minutes(better: Recommended, sources: Sequence[Path]) -> str:
     """About how long it computes for some footage, in words; empty where nothing can be said."""
-    from moviola.encoders import seconds_of_work
     from moviola.library import about_seconds
 
     frames = about_seconds(sources)  # one a second
-    times = seconds_of_work(better.operations * frames)
-    if times is None or not frames:
+    if better.milliseconds is None or not frames:
         return ""
-    least, most = (max(1, round(seconds / 60)) for seconds in times)
-    span = counted(most, "minute") if least == most else f"{least} to {most} minutes"
-    return f"; about {span} of computing for {frames / 3600:.1f} hours of footage"
+    minutes = max(1, round(frames * better.milliseconds / 60_000))
+    return (
+        f"; about {counted(minutes, 'minute')} of computing for {frames / 3600:.1f} hours of footage, as "
+        "measured on another machine"
+    )

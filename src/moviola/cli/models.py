@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument
 
 from moviola.cli.app import JsonOption, command_group, note, show, show_records
+from moviola.words.language_names import language_title
 
 models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
 
@@ -19,22 +20,23 @@ def list_models(json: JsonOption = False) -> None:
 
     Example: `moviola models list`
 
-    From Python: `moviola.encoders.available_models`, `moviola.encoders.published.suggested`.
+    From Python: `moviola.encoders.available_models`, `moviola.encoders.recommended`.
     """
-    from moviola.encoders import available_models
-    from moviola.encoders.published import suggested, this_machine
+    from moviola.encoders import available_models, recommended
+    from moviola.encoders.published import this_machine, users_language
 
     found = available_models()
     rows = (
         (model.name, model.kind, model.source, f"{model.size / 2**20:.1f}", model.knows) for model in found
     )
     show_records(json, found, ("model", "kind", "source", "MiB", "knows"), rows)
-    machine = this_machine()
+    machine, language = this_machine(), users_language()
+    texts = f"queries in {language_title(language)}" if language else "queries in whatever language"
     note(
-        f"Recommended for this machine ({machine}), by `moviola models pull NAME`; milliseconds as they were "
-        "measured on another one:"
+        f"Recommended for this machine ({machine}) and {texts}, the best one first, by `moviola models pull "
+        "NAME`; milliseconds as they were measured on another one:"
     )
-    for one in suggested(machine):
+    for one in recommended(machine, language):
         note(f"  {one}{' (is here)' if one.model.name in {model.name for model in found} else ''}")
 
 

@@ -38,16 +38,16 @@ from moviola.encoders.conversion import convert_pickle
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.e5 import E5
 from moviola.encoders.hub import ModelInfo, available_models, offered_model, pull_model
-from moviola.encoders.loading import BETTER, BestEncoder, BetterEncoder, best_encoder, load_encoder
+from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.offers import HubOffer
-from moviola.encoders.pace import seconds_of_work
+from moviola.encoders.published import Recommended, recommended
 from moviola.encoders.sentence_models import MINILM, load_sentence_encoder
 from moviola.encoders.sentences import SentenceEncoder
 
 __all__ = [
-    "BETTER", "CONSE", "DEMO", "E5", "MINILM", "BestEncoder", "BetterEncoder", "Checkpoint", "ClipEncoder",
-    "ConseEncoder", "DeviceChoice", "FrameTextEncoder", "HubOffer", "Match", "ModelInfo", "PictureEncoder",
+    "CONSE", "DEMO", "E5", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder",
+    "DeviceChoice", "FrameTextEncoder", "HubOffer", "Match", "ModelInfo", "PictureEncoder", "Recommended",
     "SentenceEncoder", "SentenceMatch", "TextJudge", "UnrelatedCosines", "available_models", "best_encoder",
     "check_features", "convert_pickle", "find_checkpoint", "load_encoder", "load_sentence_encoder",
-    "offered_model", "picture_dim", "pull_model", "seconds_of_work",
+    "offered_model", "picture_dim", "pull_model", "recommended",
 ]  # fmt: skip

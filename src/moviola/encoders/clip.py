@@ -91,6 +91,14 @@ class ClipEncoder(CheckpointEncoder):
         )
         return tuple(map(str, stated)) or self._is.languages
 
+    @property
+    def work(self) -> float:
+        """About how many multiplications a frame takes, in thousand millions: those of its layers."""
+        settings = self._is.frame_settings
+        width, patches = settings["hidden_size"], (settings["image_size"] // settings["patch_size"]) ** 2
+        layer = 12 * width**2 * patches + 2 * patches**2 * width
+        return float(settings["num_hidden_layers"] * layer / 1e9)
+
     def __repr__(self) -> str:
         return f"ClipEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
 

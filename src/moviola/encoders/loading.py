@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from moviola.encoders.checkpoints import CONSE, DEMO
-from moviola.encoders.clip import open_checkpoint
+from moviola.encoders.clip import ClipEncoder, open_checkpoint
 from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import available_models
+from moviola.encoders.published import Machine, pace_rank, recommended, this_machine, users_language
+from moviola.errors import MoviolaError
 from moviola.plugins import plugin
 
-__all__ = ["BETTER", "BUILTIN", "BestEncoder", "BetterEncoder", "best_encoder", "load_encoder"]
+__all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
 
 BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
     DEMO: open_checkpoint,
     CONSE: lambda _, choice: ConseEncoder(choice),
 }
 """Openers of packaged encoders, by name; any other name is a checkpoint."""
-
-
-@dataclass(frozen=True, slots=True)
-class BetterEncoder:
-    """An encoder that a hub has: its hub id, what it knows, and the operations (multiplications and
-    additions) of a frame.
-    """
-
-    name: str
-    what: str
-    operations: float
-
-
-BETTER = BetterEncoder("google/siglip2-base-patch16-224", "scenes and doings, too, in many languages", 35e9)
-"""Recommended encoder where a hub can be reached: a ViT-B/16 of 196 patches."""
 
 
 def load_encoder(
@@ -80,14 +68,35 @@ class BestEncoder:
     better: str
 
 
-def best_encoder() -> BestEncoder:
+def best_encoder(machine: Machine | None = None, language: str | None = None) -> BestEncoder:
     """The best encoder of real pictures on this machine; loads and fetches nothing.
 
-    The biggest CLIP or SigLIP in the hub's cache; else :data:`moviola.encoders.checkpoints.CONSE`, which the
-    package carries. The demo's tiny CLIP knows only its own little world, and is never chosen.
+    Of the CLIPs and SigLIPs in the hub's cache whose texts are in the user's language, or else in English,
+    the one that does most work a frame and still keeps pace, or the fastest one; without any
+    :data:`moviola.encoders.checkpoints.CONSE`, which the package carries. The demo's tiny CLIP knows only its
+    own little world, and is never chosen.
+
+    Args:
+        machine, language: as of :func:`moviola.encoders.published.recommended`.
     """
-    pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
-    if pulled:
-        return BestEncoder(max(pulled, key=lambda model: (model.size, model.name)).name, "")
-    better = f"`moviola models pull {BETTER.name}`, then `--encoder {BETTER.name}`; it can be changed later"
-    return BestEncoder(CONSE, better)
+    machine = this_machine() if machine is None else machine
+    language = users_language() if language is None else language
+    better = recommended(machine, language)[0].model.name
+    ranked = []
+    for model in available_models():
+        if (model.kind, model.source) != ("clip", "hub cache"):
+            continue
+        with suppress(MoviolaError):  # an error for those who name it, not for all others
+            encoder = load_encoder(model.name, device="cpu")
+            assert isinstance(encoder, ClipEncoder)
+            own = not encoder.languages or language in encoder.languages
+            if own or "en" in encoder.languages:
+                ranked.append(((own, *pace_rank(model.name, encoder.work, machine)), model.name, own))
+    if ranked:
+        _, name, own = max(ranked)
+        return BestEncoder(name, "" if own or not language else _instead(better))
+    return BestEncoder(CONSE, _instead(better))
+
+
+def _instead(name: str) -> str:
+    return f"`moviola models pull {name}`, then `--encoder {name}`; it can be changed later"

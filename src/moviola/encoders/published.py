@@ -1,4 +1,4 @@
-"""Encoders of frames and texts that others have published and that run here, and which suit a machine.
+"""Encoders of frames and texts that others have published and that run here, and which are recommended.
 
 Parameters and work follow from their architectures; ``benchmarks/published_encoders.py`` counts them, and
 measures what they cost. Quality is stated where its source was read. Nothing here decides what runs: a
@@ -8,15 +8,20 @@ checkpoint is what its own files say (:mod:`moviola.encoders.formats`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from moviola.devices import available_device, has_torch, may_have_gpu
 from moviola.threads import available_cores
 
-__all__ = ["PUBLISHED", "Machine", "Published", "Suggestion", "suggested", "this_machine"]
+__all__ = [
+    "PUBLISHED", "Machine", "Published", "Recommended", "milliseconds_of_frame", "pace_rank",
+    "recommended", "this_machine", "users_language",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,10 @@ PUBLISHED = (
 )  # fmt: skip
 """One of each architecture that people mostly ask for, smaller ones first, by the languages of texts."""
 
+_LANGUAGES = {"English": "en", "Chinese": "zh"}
+
 _FRAMES_A_SECOND = 10
-"""Frames, each a second of film, that a suggested encoder is to encode in a second."""
+"""Frames, each a second of film, that a recommended encoder is to encode in a second."""
 
 # Of the machine's memory that the weights in 32 bits may fill.
 _MEMORY_SHARE = 1 / 4
@@ -120,19 +127,24 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
-    """An encoder for a machine; ``milliseconds`` of a frame there are an estimate: those that were measured,
-    shared by the cores; None on a GPU, where nothing was measured.
+class Recommended:
+    """An encoder for a machine.
+
+    Attributes:
+        milliseconds: of a frame there, an estimate: those that were measured on another machine, shared by
+            the cores; None on a GPU, where nothing was measured.
+        why: the reason, in words.
     """
 
     model: Published
     milliseconds: float | None
+    why: str
 
     def __str__(self) -> str:
         pace = "on the GPU" if self.milliseconds is None else f"about {self.milliseconds:.0f} ms a frame"
         return (
             f"{self.model.name}: {self.model.languages}, {self.model.licence}, "
-            f"{self.model.megabytes} MB, {pace}"
+            f"{self.model.megabytes} MB, {pace}; {self.why}"
         )
 
 
@@ -151,23 +163,72 @@ def _memories() -> Iterator[float]:
             yield int(Path(file).read_text(encoding="ascii")) / 1e9
 
 
-def suggested(machine: Machine) -> list[Suggestion]:
-    """For each kind of languages the encoder that does most work a frame and still keeps pace on a machine,
-    or the fastest one; of those that were measured and whose licence allows any use.
+def users_language(environment: Mapping[str, str] | None = None) -> str:
+    """The language that a user has set, of two letters; empty where none is, as in most containers."""
+    given = os.environ if environment is None else environment
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := given.get(variable):
+            found = re.match(r"([a-z]{2})(?![a-zA-Z])", value)
+            return found[1] if found else ""
+    return ""
+
+
+def recommended(machine: Machine | None = None, language: str | None = None) -> list[Recommended]:
+    """What is recommended, first of all, and further ones: the one place that says so.
+
+    For each kind of languages it is the encoder that does most work a frame and still keeps pace on a
+    machine, or the fastest one; of those that were measured and whose licence allows any use. Those whose
+    texts are in the user's language alone come first, then those of many languages, then the others.
+
+    Args:
+        machine: by default this one.
+        language: of queries, of two letters, empty for an unknown one; by default :func:`users_language`.
     """
+    machine = this_machine() if machine is None else machine
+    language = users_language() if language is None else language
     open_ones = [model for model in PUBLISHED if model.any_use and model.milliseconds is not None]
-    kinds = dict.fromkeys(model.languages for model in open_ones)
+    kinds = sorted(
+        dict.fromkeys(model.languages for model in open_ones), key=lambda kind: _distance(kind, language)
+    )
     return [_best([model for model in open_ones if model.languages == kind], machine) for kind in kinds]
 
 
-def _best(models: list[Published], machine: Machine) -> Suggestion:
-    def milliseconds(model: Published) -> float:
-        return (model.milliseconds or 0) / machine.cores
+def _distance(kind: str, language: str) -> int:
+    """How far texts of a kind of languages are from a language: 0 for its own, 1 for many, 2 for others."""
+    return 1 if kind == _MANY else 0 if _LANGUAGES[kind] == language else 2
 
+
+def _best(models: list[Published], machine: Machine) -> Recommended:
     room = float("inf") if machine.memory is None else 1000 * machine.memory * _MEMORY_SHARE
-    pace = 1000 / _FRAMES_A_SECOND
     fit = [model for model in models if model.megabytes <= room]
     fit = fit or [min(models, key=lambda model: model.megabytes)]
-    fast = fit if machine.gpu else [model for model in fit if milliseconds(model) <= pace]
-    chosen = max(fast, key=lambda model: model.work) if fast else min(fit, key=milliseconds)
-    return Suggestion(chosen, None if machine.gpu else milliseconds(chosen))
+    chosen = max(fit, key=lambda model: pace_rank(model.name, model.work, machine))
+    keeps_pace, _ = pace_rank(chosen.name, chosen.work, machine)
+    limit = "fit into memory" if machine.gpu else f"encode {_FRAMES_A_SECOND} s of film a second"
+    why = f"the most work a frame of those that {limit} here" if keeps_pace else "the fastest one"
+    return Recommended(chosen, milliseconds_of_frame(chosen.name, chosen.work, machine), why)
+
+
+def milliseconds_of_frame(name: str, work: float, machine: Machine) -> float | None:
+    """About how long an encoder takes for a frame on a machine: its processor time where that was measured,
+    shared by the cores; of one that was not measured, what others of as much work took. None on a GPU.
+
+    Args:
+        work: multiplications of a frame, in thousand millions.
+    """
+    if machine.gpu:
+        return None
+    measured = {model.name: model for model in PUBLISHED if model.milliseconds is not None}
+    each = (measured[name],) if name in measured else measured.values()
+    return work * median((model.milliseconds or 0) / model.work for model in each) / machine.cores
+
+
+def pace_rank(name: str, work: float, machine: Machine) -> tuple[bool, float]:
+    """How encoders are ranked for a machine, the best by the largest: those that keep pace with it first, by
+    their work, which stands for what they see; then the fastest ones. Arguments are those of
+    :func:`milliseconds_of_frame`.
+    """
+    taken = milliseconds_of_frame(name, work, machine)
+    if taken is None or taken <= 1000 / _FRAMES_A_SECOND:
+        return True, work
+    return False, -taken

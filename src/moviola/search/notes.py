@@ -107,5 +107,5 @@ class Note:
         know = "does not know it" if len(self.others) == 1 else "do not know it"
         return (
             f"{read}; {' and '.join(self.others)} {know}, so what is seen or meant may be missed. "
-            f"{self.remedy} adds many languages; SigLIP 2 has them, too"
+            f"{self.remedy} adds many languages; so do encoders that `moviola models list` names"
         )

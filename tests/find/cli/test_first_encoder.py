@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ from moviola.encoders import (
     CONSE,
     DEMO,
     BestEncoder,
-    BetterEncoder,
     HubOffer,
+    Recommended,
     offered_model,
-    pace,
     pull_model,
+    recommended,
 )
 from moviola.encoders.checkpoints import hub_snapshot
 from moviola.encoders.offers import why_not_fetched
@@ -70,13 +71,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(f"asked for {name}")
         return HubOffer(name, "hub.example", 300 << 20, 120 << 20)
 
-    monkeypatch.setattr(moviola.encoders, "BETTER", BetterEncoder(DEMO, "robots", 1e12))
+    better = replace(recommended()[0].model, name=DEMO, languages="robots")
+    monkeypatch.setattr(moviola.encoders, "recommended", lambda: [Recommended(better, 30_000.0, "slow")])
     monkeypatch.setattr(moviola.encoders, "best_encoder", lambda: BestEncoder("none", "pull it"))
     monkeypatch.setattr(moviola.encoders, "offered_model", offer)
     monkeypatch.setattr(moviola.encoders, "pull_model", lambda name: asked.append(f"fetched {name}"))
-    monkeypatch.setattr(
-        moviola.encoders, "seconds_of_work", lambda work: (work / 1e12 * 30, work / 1e12 * 75)
-    )
     return asked
 
 
@@ -97,8 +96,8 @@ def test_asked_once_and_remembered(config: Path, footage: Path, hub: list[str]) 
     done = index(footage, "first", answers="three\n2\n")
     assert done.exit_code == 0, done.output
     for said in (
-        "none: comes with moviola", "robots; 300 MiB from hub.example, of which 120 are here already",
-        "about 8 to 20 minutes of computing",
+        "none: is here already", "robots; 300 MiB from hub.example, of which 120 are here already",
+        "about 8 minutes of computing for 0.0 hours of footage, as measured on another machine",
     ):  # fmt: skip
         assert said in " ".join(done.stderr.split()), done.stderr
     assert hub == [f"asked for {DEMO}", f"fetched {DEMO}"]
@@ -251,7 +250,7 @@ def test_at_a_real_terminal_and_in_a_pipe(config: Path, footage: Path, server: s
             pass
     os.close(own)
     assert process.returncode == 0, said
-    assert b"375 MiB from 127.0.0.1" in said, said
+    assert b"375 MiB from 127.0.0.1" in said and recommended()[0].model.name.encode() in said, said
     assert config.read_text() == f'encoder = "{CONSE}"\n{WATCH}'
     assert len([path for path in _Hub.asked if path.startswith("/api/models/")]) == 1
 
@@ -263,16 +262,6 @@ def test_about_how_much_footage(footage: Path, tmp_path: Path) -> None:
     assert about_seconds([footage / "a.mp4", footage / "c.mp4"]) == pytest.approx(8, abs=0.5)
     (tmp_path / "empty").mkdir()
     assert about_seconds([tmp_path / "empty"]) == 0
-
-
-def test_the_pace_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the clock of a product; a GPU's is not guessed."""
-    ticks = iter(range(100))
-    monkeypatch.setattr(pace.time, "perf_counter", lambda: next(ticks))
-    rows, inner, columns = pace._LAYER
-    assert pace.seconds_of_work(20.0 * rows * inner * columns) == (4.0, 10.0)
-    monkeypatch.setattr(pace, "available_device", lambda _: "cuda")
-    assert pace.seconds_of_work(1e12) is None
 
 
 def http_error(kind: type[huggingface_hub.errors.HfHubHTTPError], status: int) -> Exception:

@@ -15,14 +15,11 @@ from moviola.compiled.module import least_cosine
 from moviola.encoders import (
     CONSE,
     PictureEncoder,
-    best_encoder,
     conse,
     load_encoder,
     load_sentence_encoder,
-    loading,
 )
 from moviola.encoders.conse import CLASSES_FOLDER, FACTS, TEMPERATURE, ConseEncoder
-from moviola.encoders.hub import ModelInfo
 from moviola.encoders.weights import Weights
 from moviola.media import sample_frames
 
@@ -139,18 +136,3 @@ def test_facts_hold_where_they_should() -> None:
     colourless, blank_too = (fact.holds(images).tolist() for fact in FACTS)
     assert colourless == [False, True, False, False]
     assert blank_too == [False, False, True, True]
-
-
-def test_the_best_encoder_is_a_pulled_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The biggest CLIP or SigLIP of the cache; without one that of the packages; the demo's never."""
-
-    def on_the_machine(*pulled: tuple[str, str, int]) -> None:
-        models = [ModelInfo("demo", "clip", "built-in", 10**12, "", "")]
-        models += [ModelInfo(name, kind, "hub cache", size, "", "") for name, kind, size in pulled]
-        monkeypatch.setattr(loading, "available_models", lambda: models)
-
-    on_the_machine(("small/clip", "clip", 1), ("large/siglip", "clip", 3), ("some/sentences", "sentences", 9))
-    assert best_encoder() == loading.BestEncoder("large/siglip", "")
-    on_the_machine(("some/sentences", "sentences", 9))
-    assert best_encoder().name == CONSE
-    assert "moviola models pull" in best_encoder().better
