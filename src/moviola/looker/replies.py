@@ -12,11 +12,18 @@ __all__ = ["one_line", "only_object"]
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _MOST_TRIED = 50  # braces at which an object may begin
+_LARGEST = 1e12  # of numbers: seconds, counts, weights
 
 
 def only_object(said: str, *names: str) -> dict[str, Any] | None:
-    """The object with one of some names in a reply; None without, and where several contradict each other."""
-    text, decoder = _THOUGHTS.sub("", said), json.JSONDecoder()
+    """The object with one of some names in a reply; None without, and where several contradict each other.
+
+    What holds a number that is none, or is larger than 1e12, is no object.
+    """
+    text = _THOUGHTS.sub("", said)
+    decoder = json.JSONDecoder(
+        parse_int=lambda digits: int(_bounded(digits)), parse_float=_bounded, parse_constant=_bounded
+    )
     found: list[dict[str, Any]] = []
     place = text.find("{")
     for _ in range(_MOST_TRIED):
@@ -31,6 +38,14 @@ def only_object(said: str, *names: str) -> dict[str, Any] | None:
                 found.append(value)
         place = text.find("{", end)
     return found[0] if found and all(one == found[0] for one in found) else None
+
+
+def _bounded(digits: str) -> float:
+    """A number of a reply; ValueError: none, or larger than anything that is counted here."""
+    number = float(digits)
+    if not abs(number) <= _LARGEST:
+        raise ValueError(f"{digits:.20}: no number that is used here")
+    return number
 
 
 def one_line(text: Any, most: int) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound
 from moviola.looker.evidence import MOST_LETTERS, MOST_STILLS, Evidence, Stretch, cause_of, data_part
 from moviola.search import Asked, KeptPicture, Library, LikePicture
+from moviola.search.queries import parts_of, terms_of
 from moviola.types import Moment, Span
 
 __all__ = ["MOST_STILLS_OF_ALL", "Cited", "Steps"]
@@ -27,6 +28,7 @@ __all__ = ["MOST_STILLS_OF_ALL", "Cited", "Steps"]
 _FIELDS = frozenset({"query", "filter", "by", "videos", "per_video", "top_k"})
 _MOST_MOMENTS, _USUAL = 8, 6
 _LONGEST_STEP = 4_000  # letters of a search, as JSON
+_MOST_PARTS = 16  # each is searched for
 MOST_STILLS_OF_ALL = 48
 """Stills of all steps of one answer."""
 _LETTERS = 400  # of the lines of a moment that was found, but not looked at
@@ -91,6 +93,9 @@ class Steps:
         if len(json.dumps(given)) > _LONGEST_STEP:
             raise InvalidValue(f"a search of more than {_LONGEST_STEP} letters; shorten it")
         question = Asked.from_json(given, _no_picture)
+        parts = sum(len(terms_of(part)) for part in parts_of(question.query))
+        if parts > _MOST_PARTS:
+            raise InvalidValue(f"a search for {parts} things; search for at most {_MOST_PARTS} at once")
         count = min(question.options.top_k, _MOST_MOMENTS) if "top_k" in given else _USUAL
         answer = self._library.search(question.query, replace(question.options, top_k=count))
         self.searches.append(str(answer.query or question.query))

@@ -131,8 +131,17 @@ def test_films_that_do_not_say_it(lib: Library) -> None:
      {"look": {"video": "street", "start": -1, "end": 2}},
      {"look": {"video": "street", "start": 900, "end": 901}},
      {"look": {"video": "broken", "start": 0, "end": 1}},
-     {"look": {"video": "street", "start": True, "end": 2}}],
-    ids=str,
+     {"look": {"video": "street", "start": True, "end": 2}},
+     {"look": {"video": "street", "start": 10**400, "end": 2}},
+     {"look": {"video": "\ud800", "start": 0, "end": 1}},
+     '{"look": {"video": "street", "start": NaN, "end": 2}}',
+     '{"look": {"video": "street", "start": 0, "end": 1e999}}',
+     '{"search": {"query": {"terms": [{"text": "umbrella", "weight": -Infinity}]}}}',
+     {"search": {"query": "\ud800"}}, {"search": {"query": "umbrella", "videos": [None]}},
+     {"search": {"query": {"terms": [{"text": "umbrella"}], "without": [f"w{n}" for n in range(90)]}}},
+     {"search": {"query": {"terms": [{"text": f"w{n}"} for n in range(90)]}}},
+     '{"search":' * 900],
+    ids=lambda step: ascii(step)[:60],
 )  # fmt: skip
 def test_whatever_a_model_says_it_can_only_search_and_look(
     lib: Library, step: Any, monkeypatch: pytest.MonkeyPatch

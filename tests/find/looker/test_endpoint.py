@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from moviola.looker import Endpoint, NoReply
 from moviola.search.limited import Answer, NotDone
 
 MESSAGES = [{"role": "user", "content": "a question"}]
+
+SSE = {"Content-Type": "text/event-stream"}
 
 CAUSES: dict[str, tuple[Answer | Exception, str, bool]] = {
     "hangs": (NotDone("not done within 60 s"), "timed out", False),
@@ -124,13 +128,45 @@ def test_no_redirect_gets_key_or_pictures() -> None:
         ('{"choices": [{"message": {"content": "käme"}}]}'.encode("latin-1"), 200, {}, "k\ufffdme"),
         (b" " * (1 << 20), 200, {}, "more than 256 KiB"),
         (b"", 429, {"Retry-After": "900"}, "busy for another 900 s"),
+        (b"", 429, {"Retry-After": "-5"}, "is busy"),
+        (b"", 429, {"Retry-After": "0x10"}, "is busy"),
+        (verdict("yes").body.encode(), 200, {"Content-Type": "image/png"}, "yes"),
+        # A bomb is not unpacked: a gigabyte of zeros in a megabyte would fill the memory.
+        (gzip.compress(verdict("yes").body.encode()), 200, {"Content-Encoding": "gzip"}, "not of the chat"),
+        (b'data: {"choices": [{"delta": {"content": "{"}}]}\n\nda', 200, SSE, "not of the chat form"),
+        (b"HTTP/1.1 200 OK\r\n" * 1000, 200, {}, "not of the chat form"),
+        (b'{"choices": [{"message": {"content": NaN}}]}', 200, {}, "an empty reply"),
+        (b"", 200, {"X-Flood": "x" * 70_000}, "no connection"),
+        (b"", 999, {}, "HTTP 999"),
     ],
 )  # fmt: skip
 def test_a_server_on_a_socket(body: bytes, status: int, headers: Any, outcome: str) -> None:
-    """What the stand-in of this process leaves out: bytes, letters of another charset, headers, a flood."""
+    """What the stand-in of this process leaves out: bytes, letters of another charset, headers, a flood,
+    packed bodies, streams that nobody wanted.
+    """
     with ChatServer(body, status, headers) as server:
         try:
             got = Endpoint(server.url, "stand-in").reply(MESSAGES)
         except NoReply as error:
             got = str(error)
     assert outcome in got
+
+
+def test_a_reply_that_hangs_ends_with_its_time_or_when_nobody_waits_any_more() -> None:
+    """A server that takes a request and is silent; a wait for a busy one that cannot be broken off."""
+    with ChatServer(said("yes").body.encode()) as server:
+        server.gate.clear()
+        with pytest.raises(NoReply, match="timed out"):
+            Endpoint(server.url, "stand-in", seconds=0.3).reply(MESSAGES)
+        stop = Event()
+        stop.set()
+        with pytest.raises(NoReply, match="stopped") as raised:
+            Endpoint(server.url, "stand-in").reply(MESSAGES, stop=stop)
+        server.gate.set()
+    assert raised.value.all and len(server.requests) == 1
+    busy = ChatModel(Answer(429, "", retry_after="7"))
+    endpoint = busy.endpoint()
+    object.__setattr__(endpoint, "pause", lambda stop, _: stop.set())
+    with pytest.raises(NoReply, match="stopped"):
+        endpoint.reply(MESSAGES)
+    assert len(busy.asked) == 1
