@@ -1,8 +1,8 @@
-"""From texts to token ids, by the checkpoint's own ``tokenizer.json``.
+"""From texts to token ids, by the checkpoint's own files (:mod:`moviola.encoders.token_files`).
 
 The ``tokenizers`` library alone starts at once, without torch. What transformers' classes add to the file
-(SigLIP's canonical text, its end token) is added here, by the checkpoint's own settings. A checkpoint without
-``tokenizer.json`` goes through transformers.
+(SigLIP's canonical text, its end token) is added here, by the checkpoint's own settings. A checkpoint of
+other files goes through transformers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
+from moviola.encoders.token_files import TOKENIZER_FILES, read_tokenizer
 from moviola.errors import DataError, MissingDependency, MissingModel
 
 __all__ = [
@@ -133,22 +134,8 @@ def ruled_tokenizer(checkpoint: Checkpoint, rules: TokenRules, vocabulary: int) 
 
 
 def bert_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tokenize:
-    """WordPiece (Devlin et al. 2019): first token, text, last token; from ``tokenizer.json``, or from
-    ``vocab.txt``, whose text is in lower case unless ``do_lower_case`` is false.
-    """
-    longest = text_config["context_length"]
-    if (checkpoint.folder / "tokenizer.json").is_file() or not (checkpoint.folder / "vocab.txt").is_file():
-        return open_tokenizer(checkpoint, longest).encode
-    import tokenizers
-
-    path = checkpoint.folder / "vocab.txt"
-    try:
-        lower = checkpoint.json("tokenizer_config.json").get("do_lower_case", True)
-        tokenizer = tokenizers.BertWordPieceTokenizer(str(path), lowercase=bool(lower))
-    except Exception as error:  # the library raises nothing more specific
-        raise DataError(f"{path}: not a readable vocabulary ({error}); fetch the checkpoint again") from error
-    tokenizer.enable_truncation(longest)
-    return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+    """WordPiece (Devlin et al. 2019): first token, text, last token."""
+    return open_tokenizer(checkpoint, text_config["context_length"]).encode
 
 
 def _closed(rows: list[list[int]], close: list[int], longest: int) -> list[list[int]]:
@@ -175,17 +162,11 @@ def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: dict[str
 
 def open_tokenizer(checkpoint: Checkpoint, longest: int) -> Tokenizer:
     """The checkpoint's tokenizer, cutting at ``longest`` ids; by the ``tokenizers`` library where it has the
-    file for that.
+    files for that.
     """
-    if not (checkpoint.folder / "tokenizer.json").is_file():
+    tokenizer = read_tokenizer(checkpoint)
+    if tokenizer is None:
         return _open_by_transformers(checkpoint, longest)
-    import tokenizers
-
-    path = checkpoint.folder / "tokenizer.json"
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing more specific
-        raise DataError(f"{path}: not a readable tokenizer ({error}); fetch the checkpoint again") from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
     added = tokenizer.get_added_tokens_decoder()
@@ -203,7 +184,7 @@ def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> Tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True)
     except ImportError as error:
         raise MissingDependency(
-            f"{checkpoint.id}: has no tokenizer.json, so it needs transformers ({error})",
+            f"{checkpoint.id}: has no {TOKENIZER_FILES}, so it needs transformers ({error})",
             "train",
         ) from error
     except (OSError, ValueError, TypeError) as error:

@@ -63,11 +63,13 @@ class Weights:
         return cls(source, (tensor for file in files for tensor in _tensors(file)), prefix, names)
 
     @classmethod
-    def of(cls, folder: Path, prefix: str = "", names: Names = AS_ASKED) -> Weights | None:
-        """The weights in ``model.safetensors``, or in the shards that its index names; None without."""
-        if (folder / "model.safetensors").is_file():
-            return cls.stored(folder / "model.safetensors", prefix=prefix, names=names)
-        index = folder / "model.safetensors.index.json"
+    def of(
+        cls, folder: Path, prefix: str = "", names: Names = AS_ASKED, *, stem: str = "model"
+    ) -> Weights | None:
+        """The weights in ``STEM.safetensors``, or in the shards that its index names; None without."""
+        whole, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
+        if whole.is_file():
+            return cls.stored(whole, prefix=prefix, names=names)
         if index.is_file():
             try:
                 shards = sorted(set(read_json(index)["weight_map"].values()))

@@ -256,7 +256,7 @@ def test_a_tokenizer_that_is_missing_or_of_another_model_is_named(make: Callable
     with pytest.raises(MoviolaError, match="gives the token 4711, its tower knows 420"):
         load_encoder(str(folder)).encode_text(["a"])
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(MissingModel, match=r"put tokenizer\.json .* of 'timm/ViT-B-16-SigLIP'"):
+    with pytest.raises(MissingModel, match=r"put those, .* of 'timm/ViT-B-16-SigLIP'"):
         load_encoder(str(folder)).encode_text(["a"])
 
 
@@ -266,6 +266,25 @@ def test_weights_of_several_gpus_are_read(make: Callable[[str], Path]) -> None:
     file = folder / "open_clip_model.safetensors"
     save_file({f"module.{name}": value for name, value in load_file(file).items()}, file)
     np.testing.assert_array_equal(load_encoder(str(folder), device="cpu").encode_text(QUERIES), before)
+
+
+def test_weights_in_parts_are_read(make: Callable[[str], Path]) -> None:
+    """As large ones are stored; and a part that is missing is named."""
+    folder = make("laion")
+    before = load_encoder(str(folder), device="cpu").encode_text(QUERIES)
+    file = folder / "open_clip_model.safetensors"
+    tensors, parts = load_file(file), ["open_clip_model-00001-of-00002.safetensors"] * 2
+    parts[1] = parts[1].replace("00001-", "00002-")
+    halves = [dict(list(tensors.items())[half::2]) for half in (0, 1)]
+    for part, half in zip(parts, halves, strict=True):
+        save_file(half, folder / part)
+    placed = {name: part for part, half in zip(parts, halves, strict=True) for name in half}
+    (folder / f"{file.name}.index.json").write_text(json.dumps({"weight_map": placed}))
+    file.unlink()
+    np.testing.assert_array_equal(load_encoder(str(folder), device="cpu").encode_text(QUERIES), before)
+    (folder / parts[1]).unlink()
+    with pytest.raises(MissingModel, match="1 of 2 files of weights"):
+        load_encoder(str(folder))
 
 
 def test_a_folder_of_two_formats_is_transformers_if_its_weights_are(

@@ -45,11 +45,13 @@ TRANSFORMERS = Format(
 
 @cache
 def open_clip_format() -> Format:
-    """``open_clip_config.json``, ``open_clip_model.safetensors``."""
+    """``open_clip_config.json``, ``open_clip_model.safetensors``, whole or in parts."""
     # Most processes meet none, and a cold search waits for every import.
     from moviola.encoders.formats import open_clip
 
-    return Format((OPEN_CLIP_WEIGHTS,), open_clip.check, open_clip.describe, open_clip.missing_tokenizer)
+    stem = OPEN_CLIP_WEIGHTS.removesuffix(".safetensors")
+    weights = (OPEN_CLIP_WEIGHTS, f"{stem}-*.safetensors", f"{OPEN_CLIP_WEIGHTS}.index.json")
+    return Format(weights, open_clip.check, open_clip.describe, open_clip.missing_tokenizer)
 
 
 def formats_of(checkpoint: Checkpoint) -> list[Format]:

@@ -27,6 +27,7 @@ from moviola.encoders.formats.sections import Section
 from moviola.encoders.names import Names, Part
 from moviola.encoders.pictures import FrameParts
 from moviola.encoders.text_parts import Linear, TextParts
+from moviola.encoders.token_files import TOKENIZER_FILES, has_tokenizer
 from moviola.encoders.tokens import CLEANINGS, Tokenize, TokenRules, ruled_tokenizer
 from moviola.encoders.towers import WORDS
 from moviola.encoders.weights import Weights
@@ -193,11 +194,13 @@ def describe(checkpoint: Checkpoint) -> Description:
 def missing_tokenizer(checkpoint: Checkpoint) -> str:
     """Hub id of the tokenizer, if a checkpoint has none itself."""
     rules = check(checkpoint).texts.rules
-    return "" if (checkpoint.folder / "tokenizer.json").is_file() else rules.named or CLIP_TOKENIZER
+    return "" if has_tokenizer(checkpoint.folder) else rules.named or CLIP_TOKENIZER
 
 
 def _weights(folder: Path, own: Names) -> Weights:
-    if not (folder / OPEN_CLIP_WEIGHTS).is_file():
+    stem = OPEN_CLIP_WEIGHTS.removesuffix(".safetensors")
+    found = Weights.of(folder, names=own, stem=stem)
+    if found is None:
         pickled = next((path.name for path in sorted(folder.glob("*.bin"))), None)
         raise MissingModel(
             f"{folder}: holds no {OPEN_CLIP_WEIGHTS}"
@@ -209,10 +212,9 @@ def _weights(folder: Path, own: Names) -> Weights:
                 else "; fetch the checkpoint again"
             )
         )
-    found = Weights.stored(folder / OPEN_CLIP_WEIGHTS, names=own)
-    if any(name.startswith("module.") for name in found.names):  # of a model that was trained on several GPUs
-        return Weights.stored(folder / OPEN_CLIP_WEIGHTS, prefix="module.", names=own)
-    return found
+    # Of a model that was trained on several GPUs.
+    of_several = any(name.startswith("module.") for name in found.names)
+    return Weights.of(folder, "module.", own, stem=stem) or found if of_several else found
 
 
 def _preprocessor(given: Section, side: int) -> dict[str, Any]:
@@ -406,7 +408,7 @@ def _tokenizer(checkpoint: Checkpoint, texts: Texts) -> Tokenize:
                 f"{named!r} (hf_tokenizer_name in {OPEN_CLIP_CONFIG})" if texts.rules.named else f"{named!r}"
             )
             raise MissingModel(
-                f"{folder}: holds no tokenizer.json; put tokenizer.json and tokenizer_config.json of {whose} "
+                f"{folder}: holds no {TOKENIZER_FILES}; put those, and tokenizer_config.json, of {whose} "
                 "there, or fetch the checkpoint with `moviola models pull`, which brings them"
             )
         folder = Path(found).parent
