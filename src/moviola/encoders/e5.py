@@ -38,7 +38,9 @@ E5 = "e5-small"
 """Name of the encoder."""
 
 E5_FOLDER = Path(__file__).parent / "e5_small"
-"""Its settings, and the layer that whitens its vectors; ``scripts/make_e5.py`` made it."""
+"""Its settings, and the layer that whitens its vectors, without what says their language;
+``scripts/make_e5.py`` made it.
+"""
 
 BRIDGE = "e5-small to minilm"
 """Name of the same encoder with a linear map from its vectors to MiniLM's (:func:`open_bridge`)."""

@@ -39,7 +39,8 @@ class Note:
             and all, the probability that a verdict is right, and whether that was measured, ``"measured"``
             or ``"assumed"``; of no judgement the numbers of these and of all; minutes of
             a video that are in, and of all of it where that is known; the number of all that were searched.
-        remedy: a command that helps; empty without one.
+        remedy: a command that helps; empty without one. Of an unknown word one that helps if it is of
+            another language than English.
     """
 
     kind: NoteKind
@@ -52,7 +53,8 @@ class Note:
             return self._how_read()
         if self.kind == "unknown word":
             alike = f"; {' or '.join(self.others)}?" if self.others else ""
-            return f"no “{self.about}” here{alike}"
+            foreign = f"; if it is not English: {self.remedy} adds many languages" if self.remedy else ""
+            return f"no “{self.about}” here{alike}{foreign}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
         if self.kind in ("date", "place", "in part", "by key frames"):

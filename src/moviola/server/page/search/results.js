@@ -230,7 +230,7 @@ function noteText({ kind, about, others, remedy }) {
   switch (kind) {
     case "without": return t("Read as “{about}” without {words}.", { about, words });
     case "only without": return t("“{about}” says only what is not wanted, so pictures are not searched for it.", { about });
-    case "unknown word": return others.length ? t("No “{about}” here. Perhaps {words}?", { about, words }) : t("No “{about}” here.", { about });
+    case "unknown word": return unknownNote(about, words, remedy);
     case "language": return languageNote(about, others, remedy);
     case "date": return t("“{about}” is searched for as words; the filter “When it was taken” finds what was filmed then.", { about });
     case "place": return t("If “{about}” is a place: the filter “Place” finds what was filmed there.", { about });
@@ -240,6 +240,14 @@ function noteText({ kind, about, others, remedy }) {
     case "by key frames": return t("{n} of {all} videos are known by key frames alone so far: where their moments begin and end is no more exact, and words in them are not searched yet.", { n: about, all: others[0] ?? "" });
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
+}
+
+/** A word that nothing holds: what is spelt alike, or what helps if it is of another language.
+ * @param {string} about @param {string} words @param {string} command */
+function unknownNote(about, words, command) {
+  if (words) return t("No “{about}” here. Perhaps {words}?", { about, words });
+  const none = t("No “{about}” here.", { about });
+  return command ? `${none} ${t("If it is not English: {command}", { command })}` : none;
 }
 
 /** How much of a film is in: minutes, and of how many, where that is known.
