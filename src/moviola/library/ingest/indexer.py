@@ -193,7 +193,7 @@ class Indexer:
                 named = {*kept, *report.added, *report.updated, *report.restored}
                 report.partial |= encode_where_missing(self._store, sorted(named), progress)
                 look_into(self._store, named, report, zones)
-                SoundRun(self._store, report, progress).read(named, hears)
+                SoundRun(self._store, report, progress).read(named, hears, refused=sounds == NONE)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders.readers import RATE, SoundReader, hears_sounds, open_sound_reader
-from moviola.errors import MediaError
+from moviola.encoders.readers import RATE, SoundReader, adding_sounds, hears_sounds, open_sound_reader
+from moviola.errors import MediaError, counted
 from moviola.library.disk.accounts import has_sound
 from moviola.library.disk.sounds import HEARD, MOST_CLASSES
 from moviola.library.ingest.decode_ahead import ahead
@@ -49,20 +49,23 @@ class SoundRun:
     report: IngestReport
     progress: Callable[[IngestProgress], None]
 
-    def read(self, videos: Collection[str], reader: SoundReader | None) -> None:
+    def read(self, videos: Collection[str], reader: SoundReader | None, *, refused: bool = False) -> None:
         """Read the sounds of the videos, by id, that have sound and that no reader of this revision has
-        read; each is committed when it is done.
+        read; each is committed when it is done. Without a reader, unless sounds are ``refused``, it is
+        reported how to get one.
         """
         catalogue = self.store.catalogue
         read, accounts = catalogue.sounds_read(), catalogue.accounts()
         waiting = [
             video
             for video in self.store.searchable().values()
-            if reader is not None
-            and video.video_id in videos
-            and read.get(video.row) != reader.revision
+            if video.video_id in videos
+            and (video.row not in read if reader is None else read.get(video.row) != reader.revision)
             and has_sound(accounts.get(video.row))
         ]
+        if waiting and reader is None and not refused:
+            said = f"{adding_sounds()} adds a reader; --no-sounds leaves them out"
+            self.report.not_read["sounds"] = f"{counted(len(waiting), 'video')} with sound; {said}"
         if reader is None or not waiting:
             return
         with catalogue.job("read sounds", len(waiting)) as advance:
