@@ -17,7 +17,7 @@ from av.video.frame import VideoFrame
 
 from moviola.media.video_writer import TEXT_STYLE
 
-__all__ = ["Pictures", "Sound", "Words", "make_film"]
+__all__ = ["Boxed", "Data", "Pictures", "Sound", "Words", "make_film"]
 
 _TICK = Fraction(1, 1000)
 
@@ -76,9 +76,21 @@ class Data:
     disposition: Disposition | None = None
 
 
+@dataclass(frozen=True)
+class Boxed:
+    """A track of text in MP4 that libav does not know: (start, end, sample), and the name of its format.
+    libav writes it as one that it knows, whose name is then changed in the file.
+    """
+
+    samples: Sequence[tuple[float, float, bytes]]
+    format: bytes = b"stpp"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    disposition: Disposition | None = None
+
+
 def make_film(
     path: Path,
-    *tracks: Pictures | Sound | Words | Data,
+    *tracks: Pictures | Sound | Words | Data | Boxed,
     tags: Mapping[str, str] = {},
     chapters: Sequence[tuple[float, float, str]] = (),
     attachments: Mapping[str, bytes] = {},
@@ -99,13 +111,32 @@ def make_film(
         for name, data in attachments.items():
             container.add_attachment(name, "application/octet-stream", data)
         for track in tracks:
-            add = {Pictures: _pictures, Sound: _sound, Words: _words, Data: _data}[type(track)]
+            add = {Pictures: _pictures, Sound: _sound, Words: _words, Data: _data, Boxed: _boxed}[type(track)]
             packets += add(container, track)  # type: ignore[operator]
         for packet in sorted(
             packets, key=lambda p: (p.dts if p.dts is not None else p.pts or 0) * p.time_base
         ):
             container.mux(packet)
+    boxed = [track.format for track in tracks if isinstance(track, Boxed)]
+    if boxed:
+        first, *parts = path.read_bytes().split(b"tx3g")
+        assert len(parts) == len(boxed)
+        path.write_bytes(first + b"".join(name + part for name, part in zip(boxed, parts, strict=True)))
     return path
+
+
+def _boxed(container: Any, track: Boxed) -> list[Packet[Any]]:
+    stream = container.add_stream("mov_text")
+    stream.codec_context.subtitle_header = TEXT_STYLE
+    _described(stream, track)
+    made = []
+    for start, end, sample in track.samples:
+        packet = Packet(sample)
+        packet.stream, packet.time_base = stream, _TICK
+        packet.pts = packet.dts = round(start * 1000)
+        packet.duration = round((end - start) * 1000)
+        made.append(packet)
+    return made
 
 
 def _data(container: Any, track: Data) -> list[Packet[Any]]:
@@ -118,7 +149,7 @@ def _data(container: Any, track: Data) -> list[Packet[Any]]:
     return packets
 
 
-def _described(stream: Any, track: Pictures | Sound | Words | Data) -> None:
+def _described(stream: Any, track: Pictures | Sound | Words | Data | Boxed) -> None:
     stream.metadata.update(track.tags)
     if track.disposition is not None:
         stream.disposition = track.disposition

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from moviola.media.boxes import boxes_in
 from moviola.media.measurements import is_place
 from moviola.media.subtitles.values import Fix
 
@@ -24,7 +25,6 @@ __all__ = ["has_box_of_places", "read_dash_camera"]
 _RECORD = struct.Struct("<6I4c2f")
 # Bytes of a block within which its values begin; blocks of a file at most, which are a day.
 _WITHIN, _MOST = 128, 100_000
-_BOXES = 100_000
 
 
 def has_box_of_places(path: Path) -> bool:
@@ -50,26 +50,10 @@ def read_dash_camera(path: Path) -> tuple[Fix, ...]:
     return tuple(found[second] for second in sorted(found))
 
 
-def _boxes(file: BinaryIO, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Kind of each box, where its content begins, and where it ends."""
-    for _ in range(_BOXES):
-        file.seek(start)
-        header = file.read(16)
-        size, at = int.from_bytes(header[:4], "big"), start + 8
-        if size == 1:
-            size, at = int.from_bytes(header[8:16], "big"), start + 16
-        elif size == 0:
-            size = end - start
-        if len(header) < 8 or at > start + size or start + size > end:
-            return
-        yield header[4:8], at, start + size
-        start += size
-
-
 def _box_of_places(file: BinaryIO) -> tuple[int, int] | None:
-    for kind, start, end in _boxes(file, 0, file.seek(0, 2)):
+    for kind, start, end in boxes_in(file, 0, file.seek(0, 2)):
         if kind == b"moov":
-            return next(((a, e) for inner, a, e in _boxes(file, start, end) if inner == b"gps "), None)
+            return next(((a, e) for inner, a, e in boxes_in(file, start, end) if inner == b"gps "), None)
     return None
 
 

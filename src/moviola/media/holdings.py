@@ -10,7 +10,7 @@ from av.container import InputContainer
 from av.stream import AttachmentStream, DataStream, Disposition, Stream
 
 from moviola.media.container import video_stream
-from moviola.media.tracks import chosen_track, text_streams
+from moviola.media.tracks import boxed_text, chosen_track, text_streams
 from moviola.types import HeldAs, Holding
 
 __all__ = ["short", "stream_holdings"]
@@ -27,7 +27,7 @@ def stream_holdings(
     read. Errors as in :func:`moviola.media.probe`.
     """
     film, sound = video_stream(container, path), chosen_track(container, path)
-    texts = {stream.index for stream in text_streams(container)}
+    texts, boxed = {stream.index for stream in text_streams(container)}, boxed_text(container)
     chapters = {round(float(one["start"] * (one["time_base"] or 0)), 3) for one in container.chapters()}
     for stream in container.streams:
         held_as: HeldAs = "data"
@@ -39,7 +39,7 @@ def stream_holdings(
             held_as = "cover" if stream.disposition & Disposition.attached_pic else "other pictures"
         elif stream.type == "audio":
             held_as = "other sound"
-        elif stream.type == "subtitle":
+        elif stream.index in boxed or stream.type == "subtitle":
             held_as = "subtitles" if stream.index in texts else "unread text"
             if _codec(stream) in _PICTURED:
                 held_as = "pictures of text"
@@ -51,7 +51,7 @@ def stream_holdings(
             held_as = "measurements"
         elif chapters and _begins(stream) == chapters:  # MP4 has their titles in a track
             held_as = "chapters"
-        yield Holding(held_as, _said_of(stream), stream.index)
+        yield Holding(held_as, _said_of(stream, boxed.get(stream.index, "")), stream.index)
 
 
 def _begins(stream: Stream) -> set[float]:
@@ -60,12 +60,12 @@ def _begins(stream: Stream) -> set[float]:
     return {round(float(entry.timestamp * tick), 3) for entry in stream.index_entries}
 
 
-def _said_of(stream: Stream) -> str:
+def _said_of(stream: Stream, boxed: str) -> str:
     tags = {name.lower(): value for name, value in stream.metadata.items()}
     title = tags.get("title") or tags.get("filename") or ""
-    if isinstance(stream, DataStream):  # cameras name their measurements there
+    if isinstance(stream, DataStream) and not boxed:  # cameras name their measurements there
         title = title or tags.get("handler_name", "")
-    said = (stream.type, _codec(stream), tags.get("language", ""), title)
+    said = ("subtitle" if boxed else stream.type, boxed or _codec(stream), tags.get("language", ""), title)
     return ", ".join(short(part) for part in said if part and part != "und")
 
 

@@ -17,7 +17,7 @@ from moviola.media.animated_webp import is_animated
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.length import length_of
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
-from moviola.media.tracks import TEXT_SUBTITLES, SoundTrack, chosen_track, sound_tracks
+from moviola.media.tracks import SoundTrack, boxed_text, chosen_track, sound_tracks, text_streams
 from moviola.threads import DECODING
 
 __all__ = ["MediaInfo", "SubtitleStream", "lead_of", "probe"]
@@ -111,7 +111,8 @@ def probe(path: str | Path) -> MediaInfo:
             raise UnreadableMedia(path, str(error)) from error
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
-        audio = chosen_track(container, path)
+        audio, boxed = chosen_track(container, path), boxed_text(container)
+        texts = {s.index for s in text_streams(container)}
         # libav names families (``mov,mp4,m4a,…``); the suffix says which format, if it is of the family.
         family, suffix = container.format.name.split(","), path.suffix.lower().lstrip(".")
         kind, codec = suffix if suffix in family else family[0], stream.codec_context.codec.canonical_name
@@ -138,12 +139,13 @@ def probe(path: str | Path) -> MediaInfo:
             subtitle_streams=tuple(
                 SubtitleStream(
                     index=s.index,
-                    codec=_codec_name(s),
+                    codec=boxed.get(s.index) or _codec_name(s),
                     language=s.language or "",
                     title=s.metadata.get("title", ""),
-                    text=_codec_name(s) in TEXT_SUBTITLES,
+                    text=s.index in texts,
                 )
-                for s in container.streams.subtitles
+                for s in container.streams
+                if s.type == "subtitle" or s.index in boxed
             ),
         )
 

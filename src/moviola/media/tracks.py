@@ -9,19 +9,26 @@ from pathlib import Path
 
 from av.audio.stream import AudioStream
 from av.container import InputContainer
-from av.stream import Disposition
+from av.stream import DataStream, Disposition, Stream
 from av.subtitles.stream import SubtitleStream
 
 from moviola.errors import InvalidValue, MediaError
+from moviola.media.boxes import sample_entries
 from moviola.types import CueForm
 
 __all__ = [
-    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "form_of", "language_of", "read_tracks",
-    "require_track_choice", "sound_tracks", "text_streams", "track_among",
+    "BOXED_TEXT", "CAPTIONS", "TEXT_SUBTITLES", "SoundTrack", "boxed_text", "chosen_track", "form_of", "language_of",
+    "read_tracks", "require_track_choice", "sound_tracks", "text_streams", "track_among",
 ]  # fmt: skip
 
-TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
+CAPTIONS = "eia_608"
+"""Codec of a track of captions (CEA-608), which QuickTime has beside the pictures."""
+
+TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text", CAPTIONS})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
+
+BOXED_TEXT = {b"stpp": "ttml", b"wvtt": "webvtt"}
+"""Codecs of text in MP4 that libav does not know, by the names of their formats (ISO/IEC 14496-30)."""
 
 # Commentary, descriptions for the blind and the like, which are not meant by "the sound".
 _ASIDE = (
@@ -73,20 +80,43 @@ def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
     )
 
 
-def text_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
+def text_streams(container: InputContainer) -> tuple[Stream, ...]:
     """The tracks of an open file that carry text, in its order."""
-    known = (s for s in container.streams.subtitles if s.codec_context is not None and s.time_base)
-    return tuple(s for s in known if s.codec_context.codec.canonical_name in TEXT_SUBTITLES)
+    boxed = boxed_text(container)
+    return tuple(
+        stream
+        for stream in container.streams
+        if stream.time_base and (stream.index in boxed or _is_text(stream))
+    )
 
 
-def read_tracks(container: InputContainer) -> tuple[SubtitleStream, ...]:
+def _is_text(stream: Stream) -> bool:
+    if not isinstance(stream, SubtitleStream) or stream.codec_context is None:
+        return False
+    return stream.codec_context.codec.canonical_name in TEXT_SUBTITLES
+
+
+def boxed_text(container: InputContainer) -> dict[int, str]:
+    """Codecs of the tracks of an open file whose text libav does not decode, by their numbers."""
+    unknown = [
+        stream.index
+        for stream in container.streams
+        if isinstance(stream, SubtitleStream | DataStream) and stream.codec_context is None
+    ]
+    if not unknown or not container.format.name.startswith("mov,"):
+        return {}
+    formats = dict(enumerate(sample_entries(Path(container.name))))
+    return {index: BOXED_TEXT[name] for index in unknown if (name := formats.get(index)) in BOXED_TEXT}
+
+
+def read_tracks(container: InputContainer) -> tuple[Stream, ...]:
     """The tracks of text that are read as subtitles, all of them; those first that players show, in each
     language all that is said before foreign lines alone (``forced``) and before what describes sounds, too.
     """
     return tuple(sorted(text_streams(container), key=_reading_rank))
 
 
-def form_of(track: SubtitleStream) -> CueForm:
+def form_of(track: Stream) -> CueForm:
     """The form of a track of text, by its flags and its title."""
     title = track.metadata.get("title", "").casefold()
     if track.disposition & Disposition.forced or "forced" in title:
@@ -95,7 +125,7 @@ def form_of(track: SubtitleStream) -> CueForm:
     return "hearing impaired" if hearing else ""
 
 
-def _reading_rank(track: SubtitleStream) -> tuple[bool, bool, bool]:
+def _reading_rank(track: Stream) -> tuple[bool, bool, bool]:
     """Low where a track is read before others: not of foreign lines alone, the default one, not for the deaf
     or with commentary.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import av
 import pytest
 from av.packet import Packet
 
-from made_films import Pictures, Words, make_film
+from made_films import Boxed, Pictures, Words, make_film
 from moviola.media import embedded_subtitles, read_facts
 
 Codes = list[tuple[int, int]]
@@ -116,3 +117,19 @@ def test_a_film_without_captions_has_none(tmp_path: Path) -> None:
     plain = make_film(tmp_path / "a.mp4", Pictures(2.0), Words([(0.5, 1.0, "a gull")]))
     assert [text for *_, text in said(plain)] == ["a gull"]
     assert "captions" not in [one.held_as for one in read_facts(plain).holdings]
+
+
+def test_a_track_of_captions_beside_the_pictures(tmp_path: Path) -> None:
+    """QuickTime has them in a track of their own, which was text of a kind that is not read."""
+    shown = {0: [LOAD, AT_THE_BOTTOM, *letters("A walrus"), *letters(" hums.")], 1: [SHOW], 3: [ERASE]}
+    samples = [parted(shown.get(second, [(0, 0)])) for second in range(6)]
+    boxes = [struct.pack(">I4s", 8 + len(one), b"cdat") + one for one in samples]
+    track = Boxed([(n, n + 1, one) for n, one in enumerate(boxes)], b"c608")
+    film = make_film(tmp_path / "film.mp4", Pictures(6.0), track)
+    assert said(film) == [(1.0, 3.0, "A walrus hums.")]
+    assert [one.held_as for one in read_facts(film).holdings][1] == "subtitles"
+
+
+def parted(codes: Codes) -> bytes:
+    """Codes with their parities."""
+    return b"".join(bytes(b | 0x80 * (b.bit_count() % 2 == 0) for b in pair) for pair in codes)

@@ -9,7 +9,7 @@ with its first letter since the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
 
@@ -23,7 +23,7 @@ from av.video.stream import VideoStream
 from moviola.media.subtitles.values import Line, Notes
 from moviola.media.subtitles.visible import of_commands
 
-__all__ = ["has_captions", "read_captions"]
+__all__ = ["captions_of", "has_captions", "read_captions"]
 
 _CODECS = frozenset({"mpeg2video", "mpeg1video", "h264", "hevc"})
 # Identifiers of ATSC in user data of MPEG-2, and in messages of H.264 and H.265, and the kind of data behind.
@@ -48,11 +48,19 @@ def read_captions(container: InputContainer, film: VideoStream, zero: float, not
     """The captions of a film as lines, in seconds after ``zero``; reads all packets from where the file
     stands.
     """
-    pairs = sorted(
-        (float(packet.pts * packet.time_base) - zero, found)
+    found = (
+        (float(packet.pts * packet.time_base) - zero, own)
         for packet in container.demux(film)
-        if packet.pts is not None and (found := _bytes_in(packet))
+        if packet.pts is not None and (own := _bytes_in(packet))
     )
+    return captions_of(found, notes)
+
+
+def captions_of(carried: Iterable[tuple[float, bytes]], notes: Notes) -> list[Line]:
+    """The captions as lines of bytes that pictures, or a track beside them, carry, in threes, each with its
+    second.
+    """
+    pairs = sorted(carried)
     ended, shown = (_decoder(real_time=real_time) for real_time in (False, True))
     lines: list[Line] = []
     known: dict[str, float] = {}

@@ -6,18 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from av.packet import Packet
+from av.stream import Stream
 from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.media.container import DAMAGE, open_container, video_stream
-from moviola.media.subtitles.captions import has_captions, read_captions
+from moviola.media.subtitles.boxed import BOXED_READERS
+from moviola.media.subtitles.captions import captions_of, has_captions, read_captions
 from moviola.media.subtitles.repeats import without_repeats
 from moviola.media.subtitles.several import in_language, without_doubles
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
 from moviola.media.subtitles.values import Fix, Line, Notes, Subtitles, cues_of, in_order
 from moviola.media.subtitles.visible import of_commands
-from moviola.media.tracks import form_of, read_tracks, text_streams
+from moviola.media.tracks import CAPTIONS, boxed_text, form_of, read_tracks, text_streams
 from moviola.types import Cue
 from moviola.words import language_named
 
@@ -46,12 +48,25 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
         notes = Notes()
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         about = {track.index: (_tag_of(track), form_of(track)) for track in chosen}
+        boxed = boxed_text(container)
+        captions: dict[int, list[tuple[float, bytes]]] = {
+            track.index: []
+            for track in chosen
+            if track.index not in boxed and track.codec_context.codec.canonical_name == CAPTIONS
+        }
         try:
             for packet in container.demux(*chosen):
-                if isinstance(packet.stream, SubtitleStream) and packet.stream_index in found:
-                    found[packet.stream_index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
+                index = packet.stream_index
+                if index in boxed:
+                    found[index] += _held_by(packet, boxed[index], zero, notes)
+                elif index in captions and packet.pts is not None:
+                    captions[index].append((float(packet.pts * packet.time_base) - zero, bytes(packet)))
+                elif isinstance(packet.stream, SubtitleStream) and index in found:
+                    found[index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
         except DAMAGE as error:
             notes.add("damaged", str(error))
+        for index, carried in captions.items():
+            found[index] += captions_of(carried, notes)
     cues: list[Cue] = []
     fixes: list[Fix] = []
     for track, shown in found.items():
@@ -65,7 +80,7 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
     return Subtitles(tuple(cues), notes.notices(), fixes=tuple(fixes))
 
 
-def _tag_of(track: SubtitleStream) -> str:
+def _tag_of(track: Stream) -> str:
     """The language of a track as a tag of BCP 47, empty where it has none."""
     tags = {name.casefold(): value for name, value in track.metadata.items()}
     return language_named(tags.get("language-ietf") or track.language or "") or ""
@@ -83,6 +98,21 @@ def _captions(path: Path) -> Subtitles:
             notes.add("damaged", str(error))
             lines = []
     return Subtitles(cues_of(in_order(without_repeats(in_order(lines), notes))), notes.notices())
+
+
+def _held_by(packet: Packet[Stream], codec: str, zero: float, notes: Notes) -> Iterator[Line]:
+    """The lines of a packet that libav does not decode, in the time of the pictures."""
+    if packet.pts is None or not packet.size:
+        return
+    start = float(packet.pts * packet.time_base)
+    end = start + float((packet.duration or 0) * packet.time_base)
+    for line in BOXED_READERS[codec]((start, end, bytes(packet)), notes):
+        if line.end <= zero:
+            notes.add("damaged", line.text)
+            continue
+        if line.start < zero:
+            notes.add("before zero", line.text)
+        yield Line(max(0.0, line.start - zero), line.end - zero, line.text)
 
 
 def _shown_by(packet: Packet[SubtitleStream], zero: float, notes: Notes) -> Iterator[Line | Part]:
