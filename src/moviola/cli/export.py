@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -186,6 +187,13 @@ def _moment(libraries: Sequence[Path], rank: int) -> Iterator[tuple[Library, Mom
         yield lib, moment, path
 
 
+def _next_files(library: Library, moment: Moment) -> list[Path]:
+    """The files in which a moment's recording goes on, up to one that is not there."""
+    recording = library.recordings.get(moment.video_id)
+    later = recording.video_ids[recording.part(moment.video_id) :] if recording else ()
+    return [*filter(None, takewhile(bool, map(library.store.file_of, later)))]
+
+
 RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]
 
 
@@ -198,7 +206,8 @@ def open_(
         Option(
             envvar="MOVIOLA_PLAYER",
             help="mpv, vlc, ffplay, or a command with {path} and {start}; by default the first of these "
-            "players that is installed, else the system's player (from the beginning).",
+            "players that is installed, else the system's player (from the beginning). A recording goes on "
+            "in its next files in mpv and vlc, and for {next} in a command.",
         ),
     ] = None,
     json: JsonOption = False,
@@ -211,9 +220,9 @@ def open_(
     """
     from moviola.export import play, player_command
 
-    with _moment(library, rank) as (_, moment, path):
-        pass
-    command = player_command(path, moment.span, player)
+    with _moment(library, rank) as (lib, moment, path):
+        following = _next_files(lib, moment)
+    command = player_command(path, moment.span, player, following)
     play(command)
     show(
         json, {"rank": rank, "video_id": moment.video_id, "path": str(path), "command": command},

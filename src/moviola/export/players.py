@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.media import lead_of
@@ -15,15 +17,28 @@ from moviola.types import Span
 
 __all__ = ["OPENERS", "PLAYERS", "folder_command", "play", "player_command"]
 
-PLAYERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "mpv": (("mpv",), "--start={start} -- {path}"),
-    "vlc": (
+
+class _Player(NamedTuple):
+    """Names or paths of a program, its arguments, and those for a film that goes on in further files, which
+    stand for ``{next}``; empty for a player that takes one.
+    """
+
+    programs: tuple[str, ...]
+    arguments: str
+    for_several: str = ""
+
+
+PLAYERS: dict[str, _Player] = {
+    # What stands between its braces is of one file.
+    "mpv": _Player(("mpv",), "--start={start} -- {path}", "--{{ --start={start} {path} --}} {next}"),
+    "vlc": _Player(
         ("vlc", "/Applications/VLC.app/Contents/MacOS/VLC", r"C:\Program Files\VideoLAN\VLC\vlc.exe"),
         "--start-time={start} {path}",
+        "{path} :start-time={start} {next}",
     ),
-    "ffplay": (("ffplay",), "-ss {start} -i {path}"),
+    "ffplay": _Player(("ffplay",), "-ss {start} -i {path}"),
 }
-"""Players by name: their program names or paths, and arguments. In order of preference."""
+"""Players by name, in order of preference."""
 
 OPENERS: dict[str, tuple[str, ...]] = {
     "linux": ("xdg-open",),
@@ -33,7 +48,9 @@ OPENERS: dict[str, tuple[str, ...]] = {
 """Programs by ``sys.platform`` that open a file in the system's default player, from its beginning."""
 
 
-def player_command(path: str | Path, span: Span, player: str | None = None) -> list[str]:
+def player_command(
+    path: str | Path, span: Span, player: str | None = None, following: Sequence[str | Path] = ()
+) -> list[str]:
     """The command that plays a moment.
 
     Args:
@@ -42,30 +59,33 @@ def player_command(path: str | Path, span: Span, player: str | None = None) -> l
         player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file, and
             ``{start}`` and ``{end}``, if present, for seconds. None: the first installed one of the table,
             else the system's default player, which starts at the beginning.
+        following: absolute paths of the files in which a recording goes on. mpv and VLC play them after the
+            first one, and a command in which a word is ``{next}``; others play the first alone.
 
     Raises:
         NotFound: the player is not installed, or none is.
         InvalidValue: a command without ``{path}``, or with other braces.
     """
     if player is None:
-        for names, arguments in PLAYERS.values():
-            if program := _installed(names):
-                return [program, *_filled(arguments, path, span)]
+        for known in PLAYERS.values():
+            if program := _installed(known.programs):
+                return [program, *_filled(_arguments(known, following), path, span, following)]
         opener = OPENERS.get(sys.platform, ())
         if opener and shutil.which(opener[0]):
             return [*opener, str(path)]
         raise NotFound(f"no player is installed; install {', '.join(PLAYERS)}, or name one with --player")
     if player in PLAYERS:
-        program = _installed(PLAYERS[player][0])
+        known = PLAYERS[player]
+        program = _installed(known.programs)
         if program is None:
             raise NotFound(f"{player}: not installed; install it, or name another player")
-        return [program, *_filled(PLAYERS[player][1], path, span)]
+        return [program, *_filled(_arguments(known, following), path, span, following)]
     if "{path}" not in player:
         raise InvalidValue(
             f"player {player!r}: give {', '.join(PLAYERS)}, or a command with {{path}} and {{start}} in it, "
             "for instance 'mpv --start={start} {path}'"
         )
-    name, *words = _filled(player, path, span)
+    name, *words = _filled(player, path, span, following)
     program = shutil.which(name)
     if program is None:
         raise NotFound(f"{name}: no such program; name one that is installed")
@@ -103,14 +123,22 @@ def _installed(names: Sequence[str]) -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-def _filled(arguments: str, path: str | Path, span: Span) -> list[str]:
+def _arguments(player: _Player, following: Sequence[str | Path]) -> str:
+    return (player.for_several if following else "") or player.arguments
+
+
+def _filled(arguments: str, path: str | Path, span: Span, following: Sequence[str | Path]) -> list[str]:
     """The words of a command; split before the path is inserted, so that it stays one word."""
     start, end = (time + lead_of(path) for time in (span.start, span.end))
     values = {"path": str(path), "start": f"{start:.3f}", "end": f"{end:.3f}"}
     try:
-        return [word.format(**values) for word in shlex.split(arguments)]
+        words = (
+            map(str, following) if word == "{next}" else [word.format(**values)]
+            for word in shlex.split(arguments)
+        )  # fmt: skip
+        return [*chain.from_iterable(words)]
     except (ValueError, LookupError, AttributeError, TypeError) as error:
         raise InvalidValue(
-            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may be in braces, and quotes "
-            "must be closed"
+            f"player {arguments!r}: only {{path}}, {{start}}, {{end}} and the word {{next}} may be in "
+            "braces, and quotes must be closed"
         ) from error

@@ -17,8 +17,8 @@ from moviola.media.boxes import sample_entries
 from moviola.types import CueForm
 
 __all__ = [
-    "BOXED_TEXT", "CAPTIONS", "TEXT_SUBTITLES", "SoundTrack", "boxed_text", "chosen_track", "form_of", "language_of",
-    "read_tracks", "require_track_choice", "sound_tracks", "text_streams", "track_among",
+    "BOXED_TEXT", "CAPTIONS", "TEXT_SUBTITLES", "SoundTrack", "boxed_text", "chosen_track", "form_of",
+    "language_of", "read_tracks", "require_track_choice", "sound_tracks", "text_streams", "track_among",
 ]  # fmt: skip
 
 CAPTIONS = "eia_608"

@@ -40,6 +40,23 @@ def test_each_starts_at_the_moment(installed: set[str], player: str, words: list
     assert player_command(FILM, SPAN) == [f"/bin/{player}", *words]
 
 
+def test_a_recording_goes_on_in_its_next_files(installed: set[str]) -> None:
+    """The time is that of the first file alone; a player of one file plays that."""
+    later = [Path("/films/GX02 b.mp4"), Path("/films/GX03.mp4")]
+    installed.update({*PLAYERS, "celluloid"})
+    expected = {
+        "mpv": ["--{", "--start=12.500", str(FILM), "--}", *map(str, later)],
+        "vlc": [str(FILM), ":start-time=12.500", *map(str, later)],
+        "ffplay": ["-ss", "12.500", "-i", str(FILM)],
+        "celluloid {path} {next}": [str(FILM), *map(str, later)],
+        "celluloid {path}": [str(FILM)],
+    }
+    for player, words in expected.items():
+        assert player_command(FILM, SPAN, player, later)[1:] == words
+    assert player_command(FILM, SPAN, "celluloid {path} {next}")[1:] == [str(FILM)]
+    assert player_command(FILM, SPAN, None, later)[1:] == expected["mpv"]
+
+
 def test_players_count_from_the_beginning_of_the_file(
     installed: set[str], rates: dict[str, str], tmp_path: Path
 ) -> None:

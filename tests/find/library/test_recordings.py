@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from made_films import Pictures, make_film
+from moviola.cli import all_commands
 from moviola.library import Recording, VideoRow, common_recording, recordings_of
-from moviola.search import Library
-from moviola.types import Capture
+from moviola.search import Library, Text
+from moviola.search.asked import Asked
+from moviola.search.last_answer import KeptAnswer, keep_answer
+from moviola.types import Capture, Moment
 
 
 def grouped(names: Mapping[str, float], **others: Capture) -> list[tuple[str, ...]]:
@@ -91,3 +96,26 @@ def test_a_library_says_what_is_one_recording(
     )  # fmt: skip
     library.indexer.remove(["GX020001"])
     assert library.recordings["GX030001"].video_ids == ("GX010001", "GX030001")
+
+
+def test_playing_goes_on_up_to_a_part_that_is_away(
+    tmp_path: Path, opened: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the part of the moment on; behind a part whose file is gone nothing, which would be a jump."""
+    monkeypatch.setattr("moviola.export.play", lambda command: None)
+    for name in ("GX010001", "GX020001", "GX030001", "GX040001", "other"):
+        make_film(tmp_path / "films" / f"{name}.mp4", Pictures(2.0), tags={"title": name})
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(tmp_path / "films")
+    (tmp_path / "films" / "GX040001.mp4").unlink()
+    found = {}
+    for video_id in ("GX020001", "GX030001", "other"):
+        moments = [Moment(video_id, 0.5, 1.0, 0.5, 1)]
+        keep_answer(library.folder, KeptAnswer(Asked(Text("any")), moments))
+        command = ["open", "1", "-l", str(library.folder), "--player", "true {path} {next}", "--json"]
+        done = CliRunner().invoke(all_commands(), command)
+        assert done.exit_code == 0, done.output
+        found[video_id] = [Path(word).stem for word in json.loads(done.stdout)["command"][1:]]
+    assert found == {
+        "GX020001": ["GX020001", "GX030001"], "GX030001": ["GX030001"], "other": ["other"],
+    }  # fmt: skip
