@@ -26,7 +26,11 @@ from moviola.errors import InvalidValue, MoviolaError
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--preset", default="small", help="small (minutes), third, large or pool (hours)")
+    parser.add_argument(
+        "--preset",
+        default="small",
+        help="small (minutes), pool-small (an hour), third, large or pool (hours)",
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("benchmark-gridhouse"),
         help="films, features, models and figures; kept between calls",

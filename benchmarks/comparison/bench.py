@@ -30,7 +30,8 @@ class Bench:
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
         cut = WORLDS[name]
-        return World(self.out / "worlds" / "report", cut, cut.times * self.preset.queries)
+        drawn = cut.times * self.preset.queries if self.preset.narrator else None
+        return World(self.out / "worlds" / "report", cut, drawn)
 
     def prepare(self, workers: int, note: Callable[[str], None]) -> None:
         """Make the worlds of the plan that are missing.
@@ -47,8 +48,8 @@ class Bench:
                 require_encoder(world, preset.encoder)
             with exclusive(self._lock("world-report"), wait=True):
                 prepare(
-                    world.folder, videos=preset.videos, seed=preset.films, workers=workers, subtitles=True,
-                    queries=world.queries, cut=world.cut, note=note,
+                    world.folder, videos=preset.videos, seed=preset.films, workers=workers,
+                    subtitles=preset.narrator, queries=world.queries, cut=world.cut, note=note,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:

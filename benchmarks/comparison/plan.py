@@ -159,6 +159,8 @@ class Preset:
         unseen: recipes whose main rows are trained with films that are apart, too.
         readings: with SPR's strong and weak positives in both readings of its section 4.7.
         regularised: main rows that are trained by each of :data:`REGULARISED` too.
+        narrator: films have one, so that there are subtitles; else all features and queries are of pictures,
+            and ``queries`` is the number of all that the films have.
     """
 
     videos: int
@@ -185,6 +187,7 @@ class Preset:
     unseen: tuple[str, ...] = ()
     readings: bool = False
     regularised: tuple[str, ...] = ()
+    narrator: bool = True
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -308,11 +311,17 @@ PRESETS: dict[str, Preset] = {
         conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True,
         regularised=("xml", "reloclnet", "conquer-exclusive", "prem"),
     ),
+    "pool-small": Preset(
+        videos=120, queries=377, films=881001, tops=(20,), top=20, seeds=(0, 1, 2), segments=50,
+        budgets=_budgets(1 / 3), studies=False, recipes=IN_POOL, conquers=("general", "exclusive"),
+        world=POOL, unseen=IN_POOL, narrator=False, encoder="bb612cd684efdf7c",
+    ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
 ``large`` are for reports: hours, on films that nothing was chosen on (``benchmarks/comparison/third.md``,
 ``large.md``). ``pool`` is the papers' task: films are common and queries apart; its rows ``-unseen`` are the
-same on the same films, apart."""
+same on the same films, apart. ``pool-small`` is the same task in an hour or two: fewer films, pictures alone,
+a third of the steps."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------

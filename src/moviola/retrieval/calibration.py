@@ -75,25 +75,35 @@ class Calibration:
             queries have no other words); each other word lowers the log odds by 4.6. Empty where it is open.
         certainty: log odds per unit by which the pictures of a piece are nearer to some reference than usual
             (:meth:`moviola.retrieval.Background.certainty_of`).
+        answerable: log odds per unit of the log odds, as the model has them, that the query has an answer at
+            all; >= 0.
     """
 
     slope: float
     intercept: float
     words: frozenset[str] = frozenset()
     certainty: float = 0.0
+    answerable: float = 0.0
 
     def __post_init__(self) -> None:
-        numbers = (self.slope, self.intercept, self.certainty)
-        if not (all(map(math.isfinite, numbers)) and self.slope > 0):
+        numbers = (self.slope, self.intercept, self.certainty, self.answerable)
+        if not (all(map(math.isfinite, numbers)) and self.slope > 0 and self.answerable >= 0):
             raise InvalidValue(
                 f"calibration with slope {self.slope}, intercept {self.intercept}, certainty "
-                f"{self.certainty}: give finite numbers, the slope above 0"
+                f"{self.certainty}, answerable {self.answerable}: give finite numbers, the slope above 0, "
+                "answerable from 0 on"
             )
 
     def of_text(self, text: str) -> Calibration:
         """The scale for one query, which may have unknown words."""
         unknown = words_of(text) - self.words if self.words else frozenset()
         return replace(self, intercept=self.intercept - _UNKNOWN_WORD * len(unknown))
+
+    def given(self, answerable: float | None) -> Calibration:
+        """The scale for one query, which has an answer with these log odds; None: the model does not say."""
+        if answerable is None:
+            return self
+        return replace(self, intercept=self.intercept + self.answerable * answerable)
 
     def scores(self, evidence: Floats) -> Floats:
         """Probabilities (n,) in (0, 1)."""
@@ -113,7 +123,10 @@ class Calibration:
             words = kept.get("words", [])
             if not all(isinstance(word, str) for word in words):
                 raise ValueError("words that are no texts")
-            return cls(float(kept["slope"]), float(kept["intercept"]), frozenset(words))
+            return cls(
+                float(kept["slope"]), float(kept["intercept"]), frozenset(words),
+                answerable=float(kept.get("answerable", 0.0)),
+            )  # fmt: skip
         except (AttributeError, TypeError, KeyError, ValueError, InvalidValue) as error:
             raise DataError(
                 f"{folder / 'config.json'}: extra.{KEY} = {kept!r} is no slope above 0 with an intercept; "

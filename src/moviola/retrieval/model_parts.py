@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,20 @@ __all__ = ["Decoded", "ReelParts", "RoleParts", "Runner", "WindowParts"]
 
 Floats = NDArray[np.float32]
 
-Decoded = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
-"""Score, clip of start and clip of end, (N,) each, of N windows."""
+
+class Decoded(NamedTuple):
+    """What a model finds in N windows.
+
+    Attributes:
+        score, first, last: (N,) of the best span of each: its score, its clip of start and its clip of end.
+        answerable: (N,) log odds that each holds an answer at all; None of a model that does not say.
+    """
+
+    score: Floats
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    answerable: Floats | None = None
+
 
 # Windows and their clips are padded to multiples of these for graphs: the runtime plans again for every new
 # shape.
@@ -103,16 +115,16 @@ class ReelParts(RoleParts):
         """Logits, first and last clip (N,) of the best span of each window.
 
         Args:
-            similarity: (N, 3, L), dot products of clips with a query.
+            similarity: (N, R, L), dot products of clips with a query.
             mask: (N, L), 1 for a clip.
             cuts: (N, L), 1 for a clip that begins at a cut; None where the model reads none.
         """
         around = self._around(mask)
-        score, first, last = self.runner.run(
+        found = self.runner.run(
             "spans", np.pad(similarity, (around[0], (0, 0), around[1])), np.pad(mask, around),
             None if cuts is None else np.pad(cuts, around),
         )  # fmt: skip
-        return score[: len(mask)], first[: len(mask)], last[: len(mask)]
+        return Decoded(*(column[: len(mask)] for column in found))
 
     def make(self) -> None:
         cuts = np.zeros((1, _SOME), np.float32) if self.settings.get("cuts") else None
@@ -130,8 +142,8 @@ class WindowParts(_Parts):
         """Scores above 0, first and last clip (N,) of the best span of each window for a query (n, d)."""
         around = self._around(mask)
         wider = np.pad(kept, (*around, *((0, 0),) * (kept.ndim - 2)))
-        score, first, last = self.runner.run("answers", *padded_rows([query]), wider, np.pad(mask, around))
-        return score[: len(mask)], first[: len(mask)], last[: len(mask)]
+        found = self.runner.run("answers", *padded_rows([query]), wider, np.pad(mask, around))
+        return Decoded(*(column[: len(mask)] for column in found))
 
     def make(self) -> None:
         """Make the missing graphs, by running both parts once."""

@@ -48,6 +48,8 @@ class Moments(ByQuery):
         start, end: (N,) float64 seconds.
         match: (N,) float64, the matching score of its evidence, comparable within one query.
         score: (N,) float64 in [0, 1], see :mod:`moviola.retrieval.calibration`; rises with ``match``.
+        answerable: (Q,) float64, log odds that each query has an answer, NaN where it has no moment; None
+            of a refiner that does not say.
     """
 
     video: Integers
@@ -55,6 +57,7 @@ class Moments(ByQuery):
     end: NDArray[np.float64]
     match: NDArray[np.float64]
     score: NDArray[np.float64]
+    answerable: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,23 +198,29 @@ class Retrieval:
                 wants that; False keeps all, for a caller that folds them later.
         """
         proposals = self.proposals(queries) if proposals is None else proposals
-        parts = []
+        parts, answerable = [], np.full(len(queries), np.nan)
         for query in range(len(queries)):
             with stage("refinement"):
                 one, own = queries.select([query]), proposals.of(query)
                 refined = self._refined(one, own)
+                if refined.answerable is not None:
+                    answerable[query] = refined.answerable
             with stage("calibration"):
-                known = None if not scored else scale or self._scale(one)
-                parts.append(self._calibrated(own, refined, known, distinct))
+                own_scale = None if not scored else scale or self._scale(one)
+                parts.append(self._calibrated(own, refined, own_scale, distinct))
         offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
         nothing = (np.empty(0, np.int64), *[np.empty(0)] * 4)
-        return Moments(offsets, *map(np.concatenate, zip(nothing, *parts, strict=True)))
+        columns = map(np.concatenate, zip(nothing, *parts, strict=True))
+        known = None if np.isnan(answerable).all() else answerable
+        return Moments(offsets, *columns, answerable=known)
 
     def _calibrated(
         self, proposals: Proposals, refined: Refined, scale: Scale | None, distinct: bool
     ) -> tuple[NDArray[Any], ...]:
         """Video, start, end, match and score of one query's moments, best first."""
         match = np.asarray(refined.score, dtype=np.float64)
+        if isinstance(scale, Calibration):
+            scale = scale.given(refined.answerable)
         video, start, end = proposals.video, refined.start, refined.end
         if isinstance(scale, Calibration) and scale.certainty:
             match = self._with_certainty(match, scale, video, start, end)

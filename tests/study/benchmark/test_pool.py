@@ -95,6 +95,29 @@ def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
     assert [job.name for job in plan if job.group == "readings"] == ["spr-relo-5-20", "spr-relo-5-20-trained"]
 
 
+def test_the_small_pool_is_the_same_task_on_pictures_alone(tmp_path: Path) -> None:
+    """The rows of the pool at N = 20, in both settings, by a third of its steps; all queries are taken."""
+    small, pool = PRESETS["pool-small"], PRESETS["pool"]
+    rows, others = ({job.name: job for job in jobs(preset)} for preset in (small, pool))
+    assert {name for name in others if "-n20" in name or name.endswith("-unseen")} == set(rows)
+    for name, job in rows.items():
+        assert (job.world, job.recipe, job.stage1) == (
+            others[name].world,
+            others[name].recipe,
+            others[name].stage1,
+        )
+        steps, usual = (
+            [
+                loop.steps or 0
+                for loop in read_settings(recipe(one.recipe), overrides=one.overrides).loops.values()
+            ]
+            for one in (job, others[name])
+        )
+        assert [3 * count for count in steps] == pytest.approx(usual, abs=2)
+    assert not small.narrator and Bench(tmp_path, small).world(POOL).queries is None
+    assert Bench(tmp_path, pool).world(POOL).queries == 500
+
+
 @pytest.mark.parametrize("row", PRESETS["pool"].regularised)
 def test_regularisation_reaches_every_part_of_a_baseline(row: str) -> None:
     """Each kind alone, in each phase: all dropout, the decay of the optimiser, the mean, the rate."""

@@ -56,6 +56,7 @@ def batch_of(
         answer=torch.tensor([row[:2] for row in answers], dtype=torch.int64).reshape(-1, 2),
         span=torch.tensor([row[2:4] for row in answers], dtype=torch.float32).reshape(-1, 2),
         similarity=torch.tensor([row[4] for row in answers], dtype=torch.float32),
+        answered=torch.ones(len(tokens)),
     )
 
 
@@ -151,7 +152,7 @@ def test_a_query_whose_answers_are_out_of_reach_is_left_out() -> None:
     others = AnswerBatch(
         without.query[[0, 2]], without.query_mask[[0, 2]], without.visual, without.mask, without.subtitles,
         without.cuts, torch.tensor([[0, 0], [0, 1], [1, 2]]), without.span[[0, 1, 3]],
-        without.similarity[[0, 1, 3]],
+        without.similarity[[0, 1, 3]], without.answered[[0, 2]],
     )  # fmt: skip
     torch.testing.assert_close(
         sum(model.loss(without).values()), sum(model.loss(others).values()), rtol=1e-5, atol=1e-6

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from moviola.cli import all_commands
 from moviola.errors import InvalidValue
 from moviola.retrieval import Calibration
-from moviola.retrieval.calibration import logarithm
+from moviola.retrieval.calibration import logarithm, sigmoid
 from moviola.retrieval.saved.description import read_description
 from moviola.study.measures import Qrels, Run
 from moviola.study.training.fit_calibration import closed_language, first_answers, fit
@@ -36,7 +36,22 @@ def test_a_known_slope_and_intercept_are_recovered(slope: float, intercept: floa
     right = draw.random(len(raw)) < chances(raw, slope, intercept)
     found = fit(raw, right)
     assert found is not None
-    np.testing.assert_allclose(found, (slope, intercept), rtol=0.05)
+    assert found[2] == 0
+    np.testing.assert_allclose(found[:2], (slope, intercept), rtol=0.05)
+
+
+@pytest.mark.parametrize("weight", [0.7, 0.0, -0.7])
+def test_the_log_odds_that_a_query_has_an_answer_get_their_weight(weight: float) -> None:
+    """Of answers as of queries; where they mislead, or are all equal, they have none."""
+    draw = np.random.default_rng(0)
+    raw, sure = draw.normal(0, 2, 20_000), np.repeat(draw.normal(3, 2, 2000), 10)
+    right = draw.random(len(raw)) < sigmoid(1.5 * raw + weight * sure - 1)
+    found = fit(raw, right, sure)
+    assert found is not None
+    expected = (1.5, -1.0, weight) if weight > 0 else (*(fit(raw, right) or ())[:2], 0.0)
+    np.testing.assert_allclose(found, expected, atol=0.08)
+    same = fit(raw, right, np.ones_like(raw))
+    assert same == fit(raw, right) and found[2] >= 0
 
 
 @settings(deadline=None, max_examples=60)
@@ -50,7 +65,7 @@ def test_as_many_are_promised_as_are_right_and_units_do_not_matter(
     found = fit(raw, right)
     if found is None:
         return
-    assert chances(raw, *found).sum() == pytest.approx(right.sum(), rel=1e-5)
+    assert chances(raw, *found[:2]).sum() == pytest.approx(right.sum(), rel=1e-5)
     other = fit(raw * unit + origin, right)
     assert other is not None and other[0] * unit == pytest.approx(found[0], rel=1e-4)
 
@@ -61,7 +76,7 @@ def test_separable_data_give_finite_numbers_and_keep_the_order(gap: float, wrong
     raw = np.concatenate([np.linspace(0, 1, wrong), 1 + gap + np.linspace(0, 1, 10)])
     found = fit(raw, np.arange(len(raw)) >= wrong)
     assert found is not None and np.isfinite(found).all()
-    scores = chances(raw, *found)
+    scores = chances(raw, *found[:2])
     assert (np.diff(scores) >= 0).all() and scores[-1] > scores[0]
 
 
@@ -111,10 +126,11 @@ def test_right_overlaps_a_moment_of_positive_relevance_by_half() -> None:
         ],
         "b": [answer("v", 50, 60, 1)],
     })  # fmt: skip
-    raw, right = first_answers(run, qrels)
+    raw, right, of = first_answers(run, qrels)
     assert dict(zip(raw.tolist(), right.tolist(), strict=True)) == {
         9: True, 7: False, 6: False, 5: False, 4: False, 3: False, 2: True, 1: True,
     }  # fmt: skip
+    assert [qrels.query_ids[place] for place in of.tolist()] == [*"aaaaaaa", "b"]
     assert first_answers(run, qrels, 2)[0].tolist() == [9, 7, 1]
 
 
@@ -177,9 +193,9 @@ def test_training_a_refiner_writes_its_calibration(
 ) -> None:
     given: list[np.ndarray] = []
 
-    def fitted(raw: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    def fitted(raw: np.ndarray, right: np.ndarray, answerable: None) -> tuple[float, float, float]:
         given.extend((raw, right))
-        return 0.125, -1.5  # two steps do not teach them to separate right from wrong
+        return 0.125, -1.5, 0.0  # two steps do not teach them to separate right from wrong
 
     monkeypatch.setattr("moviola.study.training.fit_calibration.fit", fitted)
     folder, said = models(name)

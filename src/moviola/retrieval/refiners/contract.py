@@ -28,11 +28,14 @@ class Refined:
     Attributes:
         start, end: (N,) float64 seconds, inside the video, end > start.
         score: (N,) float, the matching score (phi of the paper), comparable within one query.
+        answerable: log odds that the query has an answer among all of them; None of a refiner that does not
+            say.
     """
 
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     score: NDArray[np.floating[Any]]
+    answerable: float | None = None
 
 
 class Refiner(Protocol):

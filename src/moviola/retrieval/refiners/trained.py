@@ -102,13 +102,14 @@ class TrainedRefiner(ABC, Generic[Model]):
             features, video, proposals.start, proposals.end, context=self.context, max_clips=self.max_clips
         )
         cuts = Cuts(features, video)
-        score, first, last = self.decode(queries.cut(self.max_tokens), query, cuts, windows)
+        score, first, last, answerable = self.decode(queries.cut(self.max_tokens), query, cuts, windows)
         convention = LABELS[self.labels]
         # Where the end is the clip after the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
         seconds = windows.seconds(first, last, convention, features.durations[video])
         added = np.float32(self.proposal_weight) * proposals.score if self.proposal_weight else np.float32(0)
-        return Refined(*cuts.moved(*features.clip_spans(video, *seconds)), score + added)
+        times = cuts.moved(*features.clip_spans(video, *seconds))
+        return Refined(*times, score + added, None if answerable is None else float(answerable.max()))
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         self._encoding(features, video)
 
     def _encoding(self, features: VideoFeatures, video: int) -> NDArray[np.float16]:
-        """(n, 3, h), one row per clip."""
+        """(n, R, h), one row per clip."""
 
         def encoded() -> NDArray[np.float16]:
             subtitles = features.read_subtitles(video) if self.model.settings["subtitle_size"] else None
@@ -184,7 +185,8 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         return features.cache.get(self.revision, int(features.keys[video]), count, encoded)
 
     def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
-        """Logits (N,), first and last clip (N,) of the best span of each window.
+        """Logits (N,), first and last clip (N,) of the best span of each window, and the log odds that it
+        holds an answer where the model gives them.
 
         A short span at an edge of its window may be a part of a moment: it is decoded once more, with what
         lies behind that edge, and replaced by the best span there if that contains it. Its clips, counted
@@ -192,21 +194,22 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         """
         encoded = self.model.encode_query(queries.tokens(query))
         begin, stop, counts = windows.first, windows.stop, cuts.features.counts[cuts.video]
-        score, first, last = self.best_spans(encoded, cuts, np.arange(len(begin)), begin, stop)
+        found = self.best_spans(encoded, cuts, np.arange(len(begin)), begin, stop)
+        score, first, last, _ = found
         longest = int(self.model.settings["longest_span"])
         short = (last - first + 1) * windows.clip_seconds <= _PART
         before = np.where(short & (first == 0), np.minimum(begin, longest), 0)
         after = np.where(short & (begin + last == stop - 1), np.minimum(counts - stop, longest), 0)
         rows = np.flatnonzero(before + after)
         if not len(rows):
-            return score, first, last
+            return found
         before = before[rows]
         wider = self.best_spans(encoded, cuts, rows, begin[rows] - before, (stop + after)[rows])
-        start, end = wider[1] - before, wider[2] - before
+        start, end = wider.first - before, wider.last - before
         same = (start <= first[rows]) & (end >= last[rows])
         whole = rows[same]
-        score[whole], first[whole], last[whole] = wider[0][same], start[same], end[same]
-        return score, first, last
+        score[whole], first[whole], last[whole] = wider.score[same], start[same], end[same]
+        return found
 
     def best_spans(
         self, encoded: NDArray[np.float32], cuts: Cuts, rows: Integers, begin: Integers, stop: Integers
@@ -214,7 +217,7 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         """Logits, first and last clip, from ``begin``, of the best span of some windows (n,).
 
         Args:
-            encoded: (3, h), of a query.
+            encoded: (R, h), of a query.
             cuts, rows: in which videos the windows lie: those of these moments (n,).
             begin, stop: (n,), their first clips, and one past the last.
         """

@@ -440,11 +440,14 @@ def gridhouse(
     similarity: Annotated[
         str, Option(help="Similarity for pseudo labels: slots, a sentence encoder such as minilm, or truth.")
     ] = "slots",
+    absent: Annotated[
+        float, Option(min=0, help="Further queries that nothing answers, as a share of the others.")
+    ] = 0.0,
     json: JsonOption = False,
 ) -> None:
     """Generate films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
 
-    A second call with another --similarity keeps the films and chooses new pseudo training sets.
+    A second call with another --similarity or --absent keeps the films and writes new annotations.
 
     Example: `moviola gridhouse world --videos 200 --seed 1`
 
@@ -461,9 +464,10 @@ def gridhouse(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
             subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, edited=edited,
             edited_videos=edited_videos, similarity=similarity,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            absent=absent, progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
+    queries += f", {report.unanswered} of them without an answer" if report.unanswered else ""
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
     show(
         json, report,

@@ -108,9 +108,9 @@ def from_library(
     export.
     """
     from moviola.library import LibraryStore, export_features
-    from moviola.study.datasets.readers import ranked_rows
+    from moviola.study.datasets.readers import ranked_queries
 
-    texts = [text for path in annotations for _, _, text, _ in ranked_rows(path)]
+    texts = [text for path in annotations for text in ranked_queries(path)]
     with LibraryStore(library, read_only=True) as store:
         made = export_features(store, texts, out)
     about, videos, queries = made.facts, len(made.durations), len(set(texts))

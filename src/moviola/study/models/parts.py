@@ -69,11 +69,12 @@ def _role_parts(model: RoleEncoder) -> dict[str, Part]:
 
 
 def _reel_parts(model: Reel) -> dict[str, Part]:
-    """Those of its encoder, and ``spans``: score, first and last clip (N,) of the best span of windows.
+    """Those of its encoder, and ``spans``: score, first and last clip (N,) of the best span of windows, and
+    the log odds that they hold an answer where the model gives them.
 
-    From dot products (N, 3, L), the mask (N, L) and, where the model reads them, the cuts (N, L).
+    From dot products (N, R, L), the mask (N, L) and, where the model reads them, the cuts (N, L).
     """
-    windows: tuple[Shape, ...] = ((None, 3, None), (None, None))
+    windows: tuple[Shape, ...] = ((None, len(model.query_roles), None), (None, None))
     shapes = (*windows, (None, None)) if model.config.cuts else windows
     return {**_role_parts(model), "spans": Part(_Step(model, model.best_spans), shapes)}
 

@@ -19,6 +19,12 @@ As a refiner, it adds the score of the proposal to that of the span, by a weight
 trained; and where val's videos are cut, val chooses what a span loses by a cut that it crosses
 (:mod:`moviola.study.training.recipes.reel`).
 
+A query may have no answer at all. With :attr:`ReelConfig.answerable` a fourth vector of clips and query, and
+a convolution over its dot products and the logits of the other three, say at every clip how sure the model is
+that what is asked is there; of an answer it is as sure as at the surest clip. That is learned from whole
+queries, those with an answer in the batch and those that nothing answers (as in Generalized Moment Retrieval,
+2026), so that answers that nobody has labelled do no harm.
+
 Stage 1 brings segments and queries into one space. SPR's (section 3.1) sees the clips of one segment alone
 and one vector of the query. Here a clip knows what comes before and after it, and the query is read token by
 token. A segment is the mean of its clips' unit vectors. One list-wise loss, softmax over all segments of the
@@ -162,6 +168,8 @@ class ReelConfig(RoleEncoderConfig):
         sharpness: the gain of a span is its overlap beyond ``least_overlap`` to this power, times similarity
             to the power ``similarity_power``.
         cuts: whether scores depend on where videos are cut.
+        answerable: whether it also says how sure it is that a query has an answer at all; it then learns from
+            queries without one too.
     """
 
     clip_seconds: float = 1.0
@@ -170,6 +178,7 @@ class ReelConfig(RoleEncoderConfig):
     sharpness: float = 1.0
     similarity_power: float = 2.0
     cuts: bool = False
+    answerable: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,12 +195,14 @@ class AnswerBatch(Batch):
         answer: (K, 2) int64, row of a query and row of a video.
         span: (K, 2) float32, start and end of the answer in clips, exclusive.
         similarity: (K,) float32 in [0, 1], how well it answers.
+        answered: (Q,) float32, 0 for a query that nothing answers, in whatever video, else 1.
     """
 
     cuts: Tensor
     answer: Tensor
     span: Tensor
     similarity: Tensor
+    answered: Tensor
 
     def largest(self, gain: Tensor) -> Tensor:
         """(Q, V, …): of the gain (K, …) of each answer the largest of a query and a video; 0 without one."""
@@ -204,8 +215,8 @@ class AnswerBatch(Batch):
 
 @dataclass(frozen=True)
 class ReelContext(Rows):
-    """Stored encodings of N videos or windows, float32: (N, L, 3, h), (N, L), 1 for a clip, and (N, L), 1 for
-    a clip that begins at a cut.
+    """Stored encodings of N videos or windows, float32: (N, L, R, h), (N, L), 1 for a clip, and (N, L), 1 for
+    a clip that begins at a cut. R is 3, or 4 with :attr:`ReelConfig.answerable`.
     """
 
     clips: Tensor
@@ -225,7 +236,7 @@ class Reel(RoleEncoder):
     crossing: Tensor
 
     def __init__(self, config: ReelConfig) -> None:
-        super().__init__(config, _ROLES)
+        super().__init__(config, _ROLES + config.answerable)
         self.smooth = nn.Sequential(
             nn.Conv1d(_ROLES, _SMOOTHING, config.kernel, padding=config.kernel // 2),
             nn.GELU(),
@@ -236,6 +247,13 @@ class Reel(RoleEncoder):
         if config.cuts:
             self.cut_kernel = nn.Parameter(torch.zeros(_SMOOTHING, 1, config.kernel))
             self.register_buffer("crossing", torch.zeros(()))
+        if config.answerable:
+            self.there_scale = nn.Parameter(torch.tensor(math.log(10.0)))
+            self.there = nn.Sequential(
+                nn.Conv1d(_ROLES + 1, _SMOOTHING, config.kernel, padding=config.kernel // 2),
+                nn.GELU(),
+                nn.Conv1d(_SMOOTHING, 1, config.kernel, padding=config.kernel // 2),
+            )
 
     def encode_context(
         self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None, cuts: Tensor | None = None
@@ -249,9 +267,25 @@ class Reel(RoleEncoder):
         return ReelContext(clips, mask, torch.zeros_like(mask) if cuts is None else cuts)
 
     def curves(self, query: Tensor, context: ReelContext) -> Tensor:
-        """Logits (Q, N, 3, L) of each query (Q, 3, h) over the clips of each of N videos."""
-        similarity = torch.einsum("qrh,nlrh->qnrl", query, context.clips)
-        return self._smoothed(similarity, context.mask, context.cuts)
+        """Logits (Q, N, 3, L) of each query (Q, R, h) over the clips of each of N videos."""
+        return self._smoothed(_among(query, context)[..., :_ROLES, :], context.mask, context.cuts)
+
+    def answerable(self, similarity: Tensor, curves: Tensor, mask: Tensor) -> Tensor:
+        """Log odds (..., N) that what a query asks for is in each video or window.
+
+        Args:
+            similarity: (..., N, 4, L), dot products of clips with a query.
+            curves: (..., N, 3, L), their logits.
+            mask: (N, L), 1 for a clip.
+        """
+        valid = mask[:, None, :]
+        own = similarity[..., _ROLES:, :] * self.there_scale.exp() * valid
+        seen = torch.cat([curves, own], dim=-2)
+        first, activation, second = self.there
+        hidden = activation(first(seen.flatten(0, -3))).unflatten(0, seen.shape[:-2]) * valid
+        sure = second(hidden.flatten(0, -3)).unflatten(0, seen.shape[:-2])
+        most: Tensor = sure.masked_fill(valid == 0, SUM.padding).amax(dim=(-2, -1))
+        return most
 
     def _smoothed(self, similarity: Tensor, mask: Tensor, cuts: Tensor) -> Tensor:
         """(..., N, 3, L): scaled, with what neighbours and cuts say added; silence beyond the ends."""
@@ -290,17 +324,19 @@ class Reel(RoleEncoder):
         return edges + total / lengths + self.length_bias
 
     def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
-        """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
-        left out.
+        """``list``: the list-wise loss over all spans of the batch's videos; queries without a reachable
+        answer are left out. With :attr:`ReelConfig.answerable` also the cross-entropy of whether each query
+        has an answer, under that name.
         """
-        context, curves = self.batch_curves(batch)
-        scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)
-        return {"list": list_wise(scores, self.gains(batch).flatten(1))}
-
-    def batch_curves(self, batch: AnswerBatch) -> tuple[ReelContext, Tensor]:
-        """The encoded videos of a batch, and the logits (Q, V, 3, L) of its queries over their clips."""
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
-        return context, self.curves(self.encode_query(batch.query, batch.query_mask), context)
+        similarity = _among(self.encode_query(batch.query, batch.query_mask), context)
+        curves = self._smoothed(similarity[..., :_ROLES, :], context.mask, context.cuts)
+        scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)
+        terms = {"list": list_wise(scores, self.gains(batch).flatten(1))}
+        if self.config.answerable:
+            sure = self.answerable(similarity, curves, context.mask).amax(dim=1)
+            terms["answerable"] = F.binary_cross_entropy_with_logits(sure, batch.answered)
+        return terms
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""
@@ -314,24 +350,29 @@ class Reel(RoleEncoder):
         gain = gain * (batch.similarity**self.config.similarity_power)[:, None, None]
         return batch.largest((after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * gain)
 
-    def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:
-        """The best span of each of N windows, for a query (N, 3, h) each, or (1, 3, h) for all.
+    def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, ...]:
+        """The best span of each of N windows, for a query (N, R, h) each, or (1, R, h) for all.
 
-        Returns (N,): the score, float32, comparable between windows and videos; first and last clip, int64.
+        Returns (N,): the score, float32, comparable between windows and videos; first and last clip, int64;
+        with :attr:`ReelConfig.answerable` the log odds that the window has an answer, float32.
         """
         query = query.expand(len(context.mask), -1, -1)
         similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)
         return self.best_spans(similarity, context.mask, context.cuts)
 
-    def best_spans(
-        self, similarity: Tensor, mask: Tensor, cuts: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As :meth:`refine`, from dot products (N, 3, L) of clips and query, the mask and the cuts."""
+    def best_spans(self, similarity: Tensor, mask: Tensor, cuts: Tensor | None = None) -> tuple[Tensor, ...]:
+        """As :meth:`refine`, from dot products (N, R, L) of clips and query, the mask and the cuts."""
         cuts = torch.zeros_like(mask) if cuts is None else cuts
-        scores = self.span_scores(self._smoothed(similarity, mask, cuts), mask, cuts)
-        best, cell = scores.flatten(1).max(dim=1)
+        curves = self._smoothed(similarity[:, :_ROLES], mask, cuts)
+        best, cell = self.span_scores(curves, mask, cuts).flatten(1).max(dim=1)
         first = cell // self.config.longest_span
-        return best, first, first + cell % self.config.longest_span
+        spans = best, first, first + cell % self.config.longest_span
+        return (*spans, self.answerable(similarity, curves, mask)) if self.config.answerable else spans
+
+
+def _among(query: Tensor, context: ReelContext) -> Tensor:
+    """(Q, N, R, L), dot products of each query (Q, R, h) with the clips of each of N videos."""
+    return torch.einsum("qrh,nlrh->qnrl", query, context.clips)
 
 
 @dataclass(frozen=True)

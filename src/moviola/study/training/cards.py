@@ -139,6 +139,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         *_table(("measure", "value"), measured),
         "",
         *_scores(extra.get(KEY), extra.get("proposal_weight", 0.0)),
+        *_answerable(config, extra),
         *_cuts(extra.get("crossing")),
         "## Settings",
         "",
@@ -163,6 +164,23 @@ def _scores(calibration: Mapping[str, Any] | None, proposal_weight: float) -> li
         f"model's matching score{added}, or its logarithm where that is a product. This was measured on "
         f"{calibration['answers']:,} answers to the val queries, of which {calibration['right']:,} were "
         "right; in a library that is much larger or of another kind fewer may be.",
+        "",
+    ]
+
+
+def _answerable(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
+    """What it learned of queries without an answer; nothing of a model that says nothing of them."""
+    if not config.get("answerable"):
+        return []
+    none = {split: facts.get("unanswered", 0) for split, facts in extra["data"].items()}
+    weight = (extra.get(KEY) or {}).get("answerable", 0.0)
+    use = f"count {weight:.4g} times in the evidence" if weight else "do not count in the scores"
+    return [
+        "## Queries without an answer",
+        "",
+        "It says by log odds how sure it is that a query has an answer at all, as learned from "
+        f"{none['train']:,} queries that nothing answers, beside the others. They {use}, by {none['val']:,} "
+        "such queries of val, beside the others.",
         "",
     ]
 
@@ -199,7 +217,11 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
 def described(split: Split, file: str) -> dict[str, Any]:
     """Size of a split, and its file."""
     sizes: dict[str, Sized] = {"queries": split.queries, "pairs": split.pairs, "videos": split.features}
-    return {"file": file, **{name: len(rows) for name, rows in sizes.items()}}
+    unanswered = len(split.pairs.unanswered)
+    return {
+        "file": file, **{name: len(rows) for name, rows in sizes.items()},
+        **({"unanswered": unanswered} if unanswered else {}),
+    }  # fmt: skip
 
 
 def facts(

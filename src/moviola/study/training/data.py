@@ -24,7 +24,7 @@ from moviola.files.rows import number, span, text
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.stage1 import VideoScores
 from moviola.study.datasets.annotations import Collector, Flaw
-from moviola.study.datasets.readers import ranked_rows
+from moviola.study.datasets.readers import asked_rows
 from moviola.study.measures import Qrels
 
 __all__ = [
@@ -77,6 +77,8 @@ class Pairs:
         left_out: number of pairs of the file in other videos.
         types: of the Q queries, the evidence that answers them (v: pictures, t: subtitles, vt: both); ""
             where the file has none.
+        unanswered: rows of the queries that nothing answers, rising: without a moment in the file, or with
+            moments of relevance 0 alone.
         beyond: moments that the file lists after the first N of a query, which are no positives, and no hard
             negatives of SPR's refiners: (K,) records of ``query`` and ``video``, rows, ``start`` and ``end``.
     """
@@ -94,6 +96,7 @@ class Pairs:
     relevance: NDArray[np.float64]
     left_out: int = 0
     types: tuple[str, ...] = ()
+    unanswered: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     beyond: NDArray[Any] = field(default_factory=lambda: np.empty(0, _BEYOND))
 
     def __len__(self) -> int:
@@ -118,9 +121,15 @@ class Pairs:
         taken: dict[str, int] = {}
         table: list[tuple[int, int, float, float]] = []
         beyond: list[tuple[int, int, float, float]] = []
+        answered: set[int] = set()
         left_out = 0
-        for where, query_id, query_text, moment in ranked_rows(path):
-            row, *_ = queries.setdefault(query_id, (len(queries), query_text, str(moment.get("type", ""))))
+        for where, query_id, query_text, kind, moment in asked_rows(path):
+            row, *_ = queries.setdefault(query_id, (len(queries), query_text, kind))
+            if moment is None:
+                continue
+            relevance = number(moment.get("relevance", 1), "relevance", where)
+            if relevance > 0:
+                answered.add(row)
             name = text(moment, "video_name", where)
             if name not in row_of:
                 left_out += 1
@@ -136,7 +145,6 @@ class Pairs:
             place = moments.setdefault(key, len(moments))
             # A cosine; rounding may carry it a little past 1.
             similarity = number(moment.get("similarity", 1), "similarity", where, -1.01, 1.01)
-            relevance = number(moment.get("relevance", 1), "relevance", where)
             table.append((row, place, similarity, relevance))
         if not table and not left_out:
             raise DataError(f"{path}: holds no query with a moment; give a pair file that has some")
@@ -159,6 +167,7 @@ class Pairs:
             similarity=np.clip(np.array(similarities, dtype=np.float32), 0, 1),
             relevance=np.array(relevances, dtype=np.float64),
             left_out=left_out,
+            unanswered=np.array(sorted(set(range(len(queries))) - answered), dtype=np.int64),
             beyond=np.array(beyond, _BEYOND),
         )
 

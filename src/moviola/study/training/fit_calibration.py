@@ -24,6 +24,7 @@ from moviola.study.measures.joined import places_of
 from moviola.study.models.running import TorchRunner
 from moviola.study.training.data import Split
 from moviola.study.training.recipe import AnswerSettings, Recipe
+from moviola.study.training.validation import run_of
 from moviola.temporal import overlap
 
 __all__ = ["ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit"]
@@ -43,12 +44,15 @@ RIGHT = 0.5
 _PENALTY = 1.0
 
 
-def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | None:
-    """Slope and intercept of P(right) = sigmoid(slope evidence + intercept).
+def fit(
+    evidence: Floats, right: NDArray[np.bool_], answerable: Floats | None = None
+) -> tuple[float, float, float] | None:
+    """Slope, intercept and weight of P(right) = sigmoid(slope evidence + weight answerable + intercept).
 
-    The slope is regularised a little (l2, as by a standard normal prior on it for evidence of deviation 1),
-    so that it is finite where right and wrong are separable. ``evidence`` (n,) is that of
-    :mod:`moviola.retrieval.calibration`.
+    Slope and weight are regularised a little (l2, as by a standard normal prior for evidence of deviation 1),
+    so that they are finite where right and wrong are separable. ``evidence`` (n,) is that of
+    :mod:`moviola.retrieval.calibration`, ``answerable`` (n,) the log odds that the query of each has an
+    answer, finite. The weight is 0 without them, where they are all equal, or where it would be below 0.
 
     Returns:
         None where nothing can be learned: all right or all wrong, equal evidence, or evidence that does not
@@ -56,9 +60,19 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
     """
     if not 0 < right.sum() < len(right) or evidence.std() == 0:
         return None
-    mean, deviation = evidence.mean(), evidence.std()
-    design = np.stack([(evidence - mean) / deviation, np.ones(len(evidence))], axis=1)
-    penalty = np.array([_PENALTY, 0.0])
+    if answerable is None or answerable.std() == 0:
+        slope, intercept = _weights(right, evidence)
+        return (slope, intercept, 0.0) if slope > 0 else None
+    slope, weight, intercept = _weights(right, evidence, answerable)
+    return (slope, intercept, weight) if slope > 0 <= weight else fit(evidence, right)
+
+
+def _weights(right: NDArray[np.bool_], *columns: Floats) -> list[float]:
+    """The weight of each column (n,), and the intercept, of the logistic regression of :func:`fit`."""
+    given = np.stack(columns, axis=1)
+    mean, deviation = given.mean(axis=0), given.std(axis=0)
+    design = np.concatenate([(given - mean) / deviation, np.ones((len(given), 1))], axis=1)
+    penalty = np.array([*[_PENALTY] * len(columns), 0.0])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         logits = design @ weights
@@ -70,14 +84,17 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
         return design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
 
     solution = minimize(
-        loss, np.zeros(2), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
+        loss, np.zeros(len(penalty)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
     )
-    slope = float(solution.x[0] / deviation)
-    return (slope, float(solution.x[1] - slope * mean)) if slope > 0 else None
+    weights = solution.x[:-1] / deviation
+    return [*weights.tolist(), float(solution.x[-1] - weights @ mean)]
 
 
-def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats, NDArray[np.bool_]]:
-    """Score (n,) of every query's first answers, thinned as search thins them, and which are right (n,).
+def first_answers(
+    run: Run, qrels: Qrels, count: int = ANSWERS
+) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
+    """Score (n,) of every query's first answers, thinned as search thins them, which are right (n,), and the
+    place of each one's query in ``qrels.query_ids`` (n,), -1 where it is not among them.
 
     Unjudged answers count as wrong.
     """
@@ -93,7 +110,7 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
         there = (qrels.video[own] == video[place]) & (qrels.relevance[own] > 0)
         iou = overlap(run.start[row], run.end[row], qrels.start[own][there], qrels.end[own][there])
         right[place] = bool((iou >= RIGHT).any())
-    return np.asarray(run.score[rows], dtype=np.float64), right
+    return np.asarray(run.score[rows], dtype=np.float64), right, query
 
 
 def closed_language(learned: Sequence[str], held_out: Sequence[str]) -> list[str]:
@@ -117,16 +134,19 @@ def calibration_of(
         learned: texts of the queries that it was trained on.
 
     Returns:
-        ``slope`` and ``intercept``, of how many ``answers``, and how many of them were ``right``; ``words``
-        of a :func:`closed_language`; None as in :func:`fit`.
+        ``slope`` and ``intercept``, of how many ``answers``, and how many of them were ``right``;
+        ``answerable``, of a model that says whether a query has an answer, where it helps; ``words`` of a
+        :func:`closed_language`; None as in :func:`fit`.
     """
-    run = recipe.run(model, val, replace(how, suppress_above=SAME_MOMENT, scored=False))
-    score, right = first_answers(run, val.pairs.qrels)
-    fitted = fit(refiner_of(recipe.architecture, TorchRunner(model), "calibrating").evidence(score), right)
+    moments = recipe.moments(model, val, replace(how, suppress_above=SAME_MOMENT, scored=False))
+    score, right, query = first_answers(run_of(moments, val), val.pairs.qrels)
+    evidence = refiner_of(recipe.architecture, TorchRunner(model), "calibrating").evidence(score)
+    fitted = fit(evidence, right, None if moments.answerable is None else moments.answerable[query])
     if fitted is None:
         return None
+    slope, intercept, weight = fitted
     words = closed_language(learned, val.queries.texts)
     return {
-        "slope": fitted[0], "intercept": fitted[1], "answers": len(score), "right": int(right.sum()),
-        **({"words": words} if words else {}),
+        "slope": slope, "intercept": intercept, "answers": len(score), "right": int(right.sum()),
+        **({"answerable": weight} if weight else {}), **({"words": words} if words else {}),
     }  # fmt: skip

@@ -32,6 +32,7 @@ from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.study.datasets.building.nearest import TextEncoder, unit_rows
+from moviola.study.datasets.gridhouse.absent import add_absent
 from moviola.study.datasets.gridhouse.films import Film, Story, WriteVideo, films_of, make_videos
 from moviola.study.datasets.gridhouse.narrator import Tale, tale_query, tale_relevance
 from moviola.study.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
@@ -107,7 +108,8 @@ _ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
 class GridhouseReport:
     """Size of a data set that was made; narrated lines are not among the moments. Lengths in seconds.
 
-    ``mean_ratio`` is that of a moment to its film; ``levels`` counts judgements of val and test by relevance.
+    ``mean_ratio`` is that of a moment to its film; ``levels`` counts judgements of val and test by relevance;
+    ``unanswered`` are further queries, which nothing answers.
     """
 
     videos: int
@@ -118,6 +120,7 @@ class GridhouseReport:
     queries: dict[str, int]
     relevant_per_query: float
     levels: dict[int, int]
+    unanswered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,7 @@ def build(
     edited: bool = False,
     edited_videos: int = 0,
     similarity: str = SLOTS,
+    absent: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> GridhouseReport:
     """Make a data set; existing films are kept, annotations are written again.
@@ -187,11 +191,14 @@ def build(
             :func:`moviola.encoders.load_sentence_encoder`. "truth": a training query has relevant moments
             alone, best first, among equals by "slots"; their similarity is a quarter of their relevance.
             Films and queries do not depend on it.
+        absent: further queries of each split that nothing answers, in the words of the others
+            (:mod:`moviola.study.datasets.gridhouse.absent`), as a share of these, >= 0; their lists of
+            moments are empty.
         progress: called with films done and films in all.
 
     Raises:
-        InvalidValue: a count below its least value, more than a million films, or the folder holds films of
-            other settings.
+        InvalidValue: a count below its least value, more than a million films, the folder holds films of
+            other settings, or films hold so much that nothing is absent.
         MissingModel: no such sentence encoder is on the machine.
     """
     if videos < 1 or workers < 1 or min(long_videos, filler, edited_videos) < 0 or seed < 0:
@@ -214,7 +221,7 @@ def build(
     make_videos(
         folder / "videos", films_of(settings), write_video, workers, progress or (lambda done, total: None)
     )
-    return _annotate(folder, settings, similarity, encoder)
+    return _annotate(folder, settings, similarity, encoder, absent=absent)
 
 
 def annotate(
@@ -225,6 +232,7 @@ def annotate(
     training_videos: int | None = None,
     one_pool: bool = False,
     tops: Sequence[int] = TOP,
+    absent: float = 0.0,
 ) -> GridhouseReport:
     """Write the annotations of existing films, by another similarity or of fewer, to a folder of their own.
 
@@ -236,6 +244,7 @@ def annotate(
         one_pool: the moments of training queries are from all films, as in TVR-Ranking and SPR, whose queries
             of all splits search one pool of videos; queries do not depend on it.
         tops: N, moments of a training query, a file each, >= 1.
+        absent: as in :func:`build`.
 
     Raises:
         NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
@@ -253,8 +262,9 @@ def annotate(
     encoder = _encoder(similarity)
     _claim(folder, settings)
     return _annotate(
-        folder, settings, similarity, encoder, training_videos=training_videos, one_pool=one_pool, tops=tops
-    )
+        folder, settings, similarity, encoder, training_videos=training_videos, one_pool=one_pool, tops=tops,
+        absent=absent,
+    )  # fmt: skip
 
 
 def _encoder(similarity: str) -> TextEncoder | None:
@@ -289,6 +299,7 @@ def _annotate(
     training_videos: int | None = None,
     one_pool: bool = False,
     tops: Sequence[int] = TOP,
+    absent: float = 0.0,
 ) -> GridhouseReport:
     films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
     write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
@@ -344,6 +355,7 @@ def _annotate(
         write_json(folder / f"train_top{top:02d}.json", entries)
     counts["train"] = len(ranked)
     seen = [row for row in rows if row.slots is not None]
+    unanswered = add_absent(folder, [row.slots for row in rows if row.slots], counts, taken, share=absent)
     return GridhouseReport(
         videos=len(films),
         moments=len(seen),
@@ -353,6 +365,7 @@ def _annotate(
         queries=counts,
         relevant_per_query=_mean(relevant),
         levels=dict(sorted(levels.items())),
+        unanswered=unanswered,
     )
 
 

@@ -33,6 +33,7 @@ from moviola.study.datasets.readers.public import QUESTIONS, annotations_reader,
 from moviola.study.datasets.readers.queries import QUERY_KEYS, kind_of_keys, read_query_keys
 from moviola.study.datasets.readers.tvr import read_tvr, write_tvr
 from moviola.study.datasets.readers.tvr_ranking import (
+    asked_rows,
     ranked_queries,
     ranked_rows,
     read_tvr_ranking,
@@ -42,10 +43,10 @@ from moviola.study.datasets.readers.videos import read_video_corpus, read_videos
 from moviola.types import require_known
 
 __all__ = [
-    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "durations_beside", "kind_of", "kind_of_keys",
-    "ranked_rows", "read_activitynet", "read_annotations",
-    "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
-    "read_tvr", "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
+    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "asked_rows", "durations_beside", "kind_of",
+    "kind_of_keys", "ranked_queries", "ranked_rows", "read_activitynet", "read_annotations", "read_charades",
+    "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos", "read_tvr",
+    "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
 ]  # fmt: skip
 
 READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {

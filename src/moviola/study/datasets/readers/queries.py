@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moviola.errors import DataError
 from moviola.files.rows import lines_of, listed_rows, read_json_lines, read_text, text
-from moviola.study.datasets.readers.tvr_ranking import ranked_rows
+from moviola.study.datasets.readers.tvr_ranking import asked_queries
 from moviola.types import Query, require_known
 
 __all__ = ["QUERY_KEYS", "kind_of_keys", "read_queries", "read_query_keys"]
@@ -64,13 +64,13 @@ def _is_run(content: str) -> bool:
 
 
 QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
-    "query_id": lambda path: ((query_id, query) for _, query_id, query, _ in ranked_rows(path)),
+    "query_id": lambda path: iter(asked_queries(path).items()),
     # Captions without blanks around them, as `read_tvr` has them, and the pair files that are made of these.
     "desc_id": lambda path: (
         (text(row, "desc_id", place), text(row, "desc", place).strip())
         for place, row in read_json_lines(path)
     ),
-    "text": lambda path: ((query, query) for _, _, query, _ in ranked_rows(path)),
+    "text": lambda path: ((query, query) for query in asked_queries(path).values()),
 }
 """Readers of keys and texts of an annotation file, by the kind of key.
 

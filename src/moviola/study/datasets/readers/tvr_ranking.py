@@ -14,7 +14,9 @@ from moviola.files.writing import write_json
 from moviola.study.datasets.annotations import Annotations, Collector
 from moviola.study.datasets.readers.videos import known_durations
 
-__all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs"]
+__all__ = [
+    "asked_queries", "asked_rows", "ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs",
+]  # fmt: skip
 
 
 def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
@@ -25,6 +27,8 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     collector = Collector("TVR-Ranking", known_durations(durations), captioned=False)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
+        if moment is None:
+            continue
         video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
         start, end = span(moment.get("timestamp"), "timestamp", where)
         if (video, start, end, caption) not in seen:
@@ -34,8 +38,11 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     return collector.made()
 
 
-def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Place of a pair, the entry with its query, and its moment; in the older form one row is both."""
+def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]]:
+    """Place of a pair, the entry with its query, and its moment; in the older form one row is both.
+
+    An entry whose list is empty, which nothing answers, comes once, without a moment.
+    """
     content = read_text(path)
     if not content.lstrip().startswith("["):
         yield from ((where, row, row) for where, row in json_rows(path, content).objects())
@@ -45,6 +52,8 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
         moments = entry.get("relevant_moment") if isinstance(entry, dict) else None
         if not isinstance(moments, list):
             raise DataError(f"{where}: relevant_moment: a list is expected, not {moments!r:.60}")
+        if not moments:
+            yield where, entry, None
         for count, moment in enumerate(moments, start=1):
             if not isinstance(moment, dict):
                 raise DataError(f"{where}, moment {count}: an object is expected")
@@ -57,18 +66,33 @@ def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]
     A moment also has its query's ``type`` (v, t or vt), if the file has one. Two texts under one id are an
     error.
     """
+    for where, query_id, query, kind, moment in asked_rows(path):
+        if moment is not None:
+            yield where, query_id, query, {"type": kind, **moment} if kind else moment
+
+
+def asked_rows(path: Path) -> Iterator[tuple[str, str, str, str, Mapping[str, Any] | None]]:
+    """The same with queries whose list of moments is empty, for which None stands; before it the query's
+    type, "" without one.
+    """
     texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):
-        own = {"type": entry["type"], **moment} if "type" in entry else moment
         query_id, query = text(entry, "query_id", where), text(entry, "query", where)
         if texts.setdefault(query_id, query) != query:
             raise DataError(f"{where}: query_id {query_id} stands for two texts; give each an id of its own")
-        yield where, query_id, query, own
+        yield where, query_id, query, str((moment or {}).get("type") or entry.get("type") or ""), moment
+
+
+def asked_queries(path: Path) -> dict[str, str]:
+    """Text of each query of a pair file by its id, those that nothing answers included; errors as in
+    :func:`ranked_rows`.
+    """
+    return {query_id: query for _, query_id, query, _, _ in asked_rows(path)}
 
 
 def ranked_queries(path: Path) -> list[str]:
-    """Query texts of a pair file, one for each query id; errors as in :func:`ranked_rows`."""
-    return list({query_id: query for _, query_id, query, _ in ranked_rows(path)}.values())
+    """The texts of :func:`asked_queries`."""
+    return list(asked_queries(path).values())
 
 
 def write_own_pairs(moments: Annotations, path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from moviola.errors import InvalidValue
 from moviola.retrieval import stage1_of
 from moviola.retrieval.proposals import ByQuery
 from moviola.study.models.reel import Reel
@@ -85,7 +86,9 @@ class ReelRecipe(RefinerRecipe):
         return {"crossing": best}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        loop = settings.loops["train"]
+        loop, says = settings.loops["train"], bool(model.config.answerable)
+        if says:
+            _require_unanswered(train, val)
         yield AnswerTask(
             model,
             model.loss,
@@ -94,6 +97,7 @@ class ReelRecipe(RefinerRecipe):
             train.pairs,
             lambda: judge(self.run(model, val, AnswerSettings()), val),
             loop.batch_size,
+            unanswered=says,
         )
 
 
@@ -122,6 +126,16 @@ class ReelStage1Recipe(SegmentRecipe):
             ),
             settings.loops["train"].batch_size,
         )
+
+
+def _require_unanswered(train: Split, val: Split) -> None:
+    """Raise :class:`InvalidValue` unless both splits have queries that nothing answers."""
+    for name, split in (("train", train), ("val", val)):
+        if not len(split.pairs.unanswered):
+            raise InvalidValue(
+                f"model.answerable: every query of {name} has an answer, so there is nothing to learn from; "
+                "give a pair file with queries whose relevant_moment is empty, or leave it out"
+            )
 
 
 def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:

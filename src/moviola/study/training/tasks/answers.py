@@ -25,6 +25,9 @@ class AnswerTask:
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
     videos, and every answer of every query in any of them counts.
+
+    Attributes:
+        unanswered: whether batches have queries that nothing answers, too, each with some video.
     """
 
     model: RoleEncoder
@@ -34,13 +37,15 @@ class AnswerTask:
     pairs: Pairs
     evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 64
+    unanswered: bool = False
 
     def batches_per_epoch(self) -> int:
         return -(-len(self._query_rows) // self.batch_size)
 
     @cached_property
     def _query_rows(self) -> Integers:
-        return np.unique(self.pairs.query)
+        own = self.pairs.query
+        return np.unique(np.concatenate([own, self.pairs.unanswered]) if self.unanswered else own)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[AnswerBatch]:
         """The batches of an epoch, in a new order."""
@@ -53,9 +58,12 @@ class AnswerTask:
         return self.of_videos(queries, np.unique(self.videos(queries, draw)))
 
     def videos(self, queries: Integers, draw: Generator) -> Integers:
-        """Videos (n,) for the batch of some queries by place: that of one answer of each."""
-        pairs = self.pairs
-        return pairs.video[pairs.moment[pairs.of_query.draw(queries, draw)]]
+        """Videos (n,) for the batch of some queries by place: that of one answer of each, or any."""
+        pairs, answered = self.pairs, self.pairs.of_query.counts[queries] > 0
+        videos = np.empty(len(queries), np.int64)
+        videos[answered] = pairs.video[pairs.moment[pairs.of_query.draw(queries[answered], draw)]]
+        videos[~answered] = draw.integers(len(pairs.videos), size=int((~answered).sum()))
+        return videos
 
     def of_videos(self, queries: Integers, videos: Integers) -> AnswerBatch:
         """The batch of some queries and some videos (n,), rising, by place."""
@@ -76,6 +84,7 @@ class AnswerTask:
             answer=torch.from_numpy(np.stack([rows, np.searchsorted(videos, video)], axis=1)),
             span=torch.from_numpy(spans.astype(np.float32)),
             similarity=torch.from_numpy(pairs.similarity[held]),
+            answered=torch.from_numpy((~np.isin(queries, pairs.unanswered)).astype(np.float32)),
         )
 
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
