@@ -22,7 +22,7 @@ from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.study.datasets.gridhouse.dataset import SLOTS, annotate, build
 from moviola.study.datasets.gridhouse.films import SHARES
-from moviola.study.datasets.readers import ranked_rows
+from moviola.study.datasets.readers import ranked_queries
 from moviola.study.training.data import Split
 
 __all__ = ["World", "prepare", "present_encoder", "require_encoder"]
@@ -147,7 +147,7 @@ def prepare(
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             note("exporting features")
             pairs = map(World(folder).pairs, _PAIRS)
-            texts = [text for path in pairs for _, _, text, _ in ranked_rows(path)]
+            texts = [text for path in pairs for text in ranked_queries(path)]
             if subtitles:
                 training = read_json(films / "splits.json")["train"]
                 export_two_streams(library.store, texts, features, fitted_on=training)

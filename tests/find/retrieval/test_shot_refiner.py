@@ -214,7 +214,7 @@ class Parts:
         assert cuts is not None
         self.cuts = cuts
         last = mask.sum(axis=1).astype(np.int64) - 1
-        return similarity.sum(axis=(1, 2)), np.zeros_like(last), last
+        return Decoded(similarity.sum(axis=(1, 2)), np.zeros_like(last), last)
 
 
 @pytest.mark.parametrize(

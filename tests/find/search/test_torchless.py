@@ -120,9 +120,9 @@ BOUND = 1e-4
 """Most by which scores of spans, which are logits, may differ; and by how much another span may be better."""
 
 
-@pytest.mark.parametrize("reads_cuts", [True, False])
-def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool) -> None:
-    folder = trained("reel", cuts=reads_cuts)
+@pytest.mark.parametrize(("reads_cuts", "answerable"), [(True, False), (False, False), (True, True)])
+def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool, answerable: bool) -> None:
+    folder = trained("reel", cuts=reads_cuts, answerable=answerable)
     by_torch = ReelParts(TorchRunner(from_pretrained(folder)))
     compiled = ReelParts(CompiledRunner(folder, "r", Graphs(tmp_path / "graphs")))
     for name in ("max_tokens", "subtitle_size", "cuts"):
@@ -139,10 +139,13 @@ def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool) -> None:
     for windows, clips in ((1, 1), (3, 2), (40, 30), (100, 17)):
         lengths = np.random.default_rng(windows).integers(1, clips + 1, windows)
         mask = (np.arange(clips) < lengths[:, None]).astype(np.float32)
-        similarity = rows(windows, 3, clips) / 3 * mask[:, None]
+        similarity = rows(windows, 3 + answerable, clips) / 3 * mask[:, None]
         cuts = (rows(windows, clips) > 1).astype(np.float32) * mask if reads_cuts else None
         ours, theirs = (one.best_spans(similarity, mask, cuts) for one in (compiled, by_torch))
         np.testing.assert_allclose(ours[0], theirs[0], atol=BOUND)
+        assert (ours.answerable is not None) == (theirs.answerable is not None) == answerable
+        if ours.answerable is not None and theirs.answerable is not None:
+            np.testing.assert_allclose(ours.answerable, theirs.answerable, atol=BOUND)
         same = (ours[1] == theirs[1]) & (ours[2] == theirs[2])
         assert same.mean() > 0.95
         assert (ours[2] < lengths).all() and (ours[1] <= ours[2]).all()

@@ -17,7 +17,8 @@ from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.media import probe, read_subtitles, write_video
 from moviola.study.datasets import gridhouse
-from moviola.study.datasets.gridhouse import annotate, dataset, films
+from moviola.study.datasets.gridhouse import absent, annotate, dataset, films
+from moviola.study.datasets.gridhouse.vocabulary import ACTIONS, COLOURS, FLOORS, ROBOTS, TYPES
 
 SPLITS = ("train_top01", "train_top20", "train_top40", "val", "test")
 
@@ -278,6 +279,53 @@ def test_positives_of_one_pool_are_of_all_films_and_queries_are_the_same(world: 
     assert not judged & {row["query"] for row in pool}
     with pytest.raises(InvalidValue, match="one pool has no training films"):
         annotate(tmp_path / "odd", world, similarity="slots", one_pool=True, training_videos=3)
+
+
+def test_nothing_answers_queries_for_what_is_absent(world: Path, tmp_path: Path) -> None:
+    """Half as many as others in each split, with texts and ids of their own, in words of the others, precise
+    and imprecise; and everything else stays as it was.
+    """
+    report = annotate(tmp_path / "a", world, similarity="slots", absent=0.5)
+    plain = annotate(tmp_path / "b", world, similarity="slots")
+    assert report.queries == plain.queries and plain.unanswered == 0
+    entries = {name: read(tmp_path / "a", name) for name in SPLITS}
+    absent = {name: [e for e in own if not e["relevant_moment"]] for name, own in entries.items()}
+    for name, own in entries.items():
+        others = read(tmp_path / "b", name)
+        assert own[: len(others)] == others and own[len(others) :] == absent[name]
+        assert len(absent[name]) == round(len(others) / 2)
+    assert report.unanswered == sum(len(absent[name]) for name in ("train_top01", "val", "test"))
+    every = [e for name in ("train_top01", "val", "test") for e in entries[name]]
+    assert len({e["query_id"] for e in every}) == len({e["query"] for e in every}) == len(every)
+    known = {word for e in every if e["relevant_moment"] for word in e["query"].split()}
+    texts = [e["query"] for own in absent.values() for e in own]
+    assert len({word for text in texts for word in text.split()} - known) <= 2
+    assert any(text.startswith("the ") for text in texts) and any(
+        not text.startswith("the ") for text in texts
+    )
+
+
+def test_what_is_absent_has_no_relevance_to_any_moment() -> None:
+    """By the rule of relevance; and a world that holds everything is refused, not searched for ever."""
+    moments = [m.slots for n in range(4) for m in gridhouse.simulate(n, number=n, video_id="v").moments]
+    taken: set[str] = set()
+    found = absent.absent_queries(moments, 20, taken, np.random.default_rng(0))
+    assert len(found) == len(taken) == 20
+    assert not any(gridhouse.relevance(asked, there) for _, asked in found for there in moments)
+    everything = [
+        gridhouse.Slots(robot, action, gridhouse.Thing(colour, kind), None, room)
+        for robot in ROBOTS for action in ACTIONS for colour in COLOURS for kind in TYPES for room in FLOORS
+    ]  # fmt: skip
+    with pytest.raises(InvalidValue, match=r"1 queries that nothing answers: after .* ask for fewer"):
+        absent.absent_queries(everything[::7], 1, set(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("share", [-0.1, float("nan"), float("inf")])
+def test_a_share_of_absent_queries_that_cannot_be_is_refused(
+    world: Path, tmp_path: Path, share: float
+) -> None:
+    with pytest.raises(InvalidValue, match=r"absent .*0 or more"):
+        annotate(tmp_path / "a", world, similarity="slots", absent=share)
 
 
 def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,40 @@ def test_the_loss_is_the_cross_entropy_between_gains_and_all_spans_of_all_videos
     torch.testing.assert_close(sum(terms.values()), expected.float(), rtol=1e-5, atol=1e-6)
 
 
+def test_of_an_answer_it_is_as_sure_as_at_the_surest_clip_of_any_video() -> None:
+    """The log odds of a query are the largest over the clips of all videos; padding is no clip, and other
+    videos do not matter. They are learned from which queries have an answer, whatever its place.
+    """
+    model = reel(answerable=True)
+    batch = replace(tiny_batch(), answered=torch.tensor([1.0, 0.0, 1.0]))
+    query, sure = model.encode_query(batch.query, batch.query_mask), []
+    assert query.shape[1] == 4
+    for video, count in enumerate(batch.mask.sum(dim=1).int().tolist()):
+        alone = model.encode_context(
+            batch.visual[[video], :count], batch.mask[[video], :count], batch.subtitles[[video], :count],  # type: ignore[index]
+            batch.cuts[[video], :count],
+        )  # fmt: skip
+        *_, odds = model.refine(query, ReelContext(*(
+            column.expand(3, *column.shape[1:]) for column in (alone.clips, alone.mask, alone.cuts)
+        )))  # fmt: skip
+        sure.append(odds)
+    *_, padded = model.refine(query[[1]], encoded(model, batch))
+    torch.testing.assert_close(padded, torch.stack(sure)[:, 1], rtol=1e-4, atol=1e-5)
+    most = torch.stack(sure).amax(dim=0).double()
+    expected = -(most[0].sigmoid().log() + (1 - most[1].sigmoid()).log() + most[2].sigmoid().log()) / 3
+    torch.testing.assert_close(model.loss(batch)["answerable"].double(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_it_says_of_answers_leaves_spans_as_they_are() -> None:
+    """The fourth vector, whatever it is, changes no score of a span."""
+    model, batch = reel(answerable=True), tiny_batch()
+    query, context = model.encode_query(batch.query, batch.query_mask), encoded(model, batch)
+    other = torch.cat([query[:, :3], -query[:, 3:]], dim=1)
+    for one, two in zip(model.refine(query, context)[:3], model.refine(other, context)[:3], strict=True):
+        torch.testing.assert_close(one, two)
+    assert not torch.equal(model.refine(query, context)[3], model.refine(other, context)[3])
+
+
 def test_a_query_whose_answers_are_out_of_reach_is_left_out() -> None:
     """An answer longer than the longest span can be, and a batch without any answer."""
     model = reel()

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.study.datasets.annotations import Flaw
-from moviola.study.datasets.readers import read_videos
+from moviola.study.datasets.readers import ranked_queries, read_query_keys, read_videos
+from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures import Run, read_qrels
 from moviola.study.training.batches import padded, token_batch, video_batch
 from moviola.study.training.data import Pairs, Split, batches_by_length
@@ -414,6 +415,35 @@ def test_pairs_of_level_0_are_not_learned_from(tmp_path: Path) -> None:
     assert pairs.start[pairs.moment].tolist() == [2]
     with pytest.raises(InvalidValue, match="relevance 0"):
         replace(pairs, relevance=np.zeros(1)).of_answers()
+
+
+def test_queries_that_nothing_answers_are_those_that_the_file_says(tmp_path: Path) -> None:
+    """An empty list, or moments of relevance 0 alone; not one whose answers are in other videos, or after the
+    first N. They are queries of the split, have features and ids, and no answer in its judgements.
+    """
+    rows = {
+        "answered": [moment("v", 0, 2), moment("v", 4, 6, relevance=0)],
+        "empty": [],
+        "zero": [moment("v", 0, 2, relevance=0), moment("w", 0, 2, relevance=0)],
+        "elsewhere": [moment("w", 0, 2)],
+        "later": [moment("v", 0, 2, relevance=0), moment("v", 8, 9)],
+    }
+    path = written(
+        tmp_path / "pairs.json",
+        [
+            {"query_id": name, "query": f"text of {name}", "relevant_moment": own}
+            for name, own in rows.items()
+        ],
+    )
+    pairs = Pairs.read(path, ["v"], top=1)
+    assert [pairs.query_ids[row] for row in pairs.unanswered.tolist()] == ["empty", "zero"]
+    assert pairs.query_ids == tuple(rows) == pairs.qrels.query_ids
+    assert pairs.of_answers().of_own_videos().unanswered.tolist() == [1, 2]
+    assert len(pairs.of_answers()) == 1
+    assert (
+        ranked_queries(path) == [f"text of {name}" for name in rows] == [q.text for q in read_queries(path)]
+    )
+    assert dict(read_query_keys([path], "query_id")) == {f"text of {name}": name for name in rows}
 
 
 def test_settings_within_settings_are_tables() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from moviola.retrieval import Moments, Proposals, refiner_of
+from moviola.errors import DataError, InvalidValue
+from moviola.retrieval import Calibration, Moments, Proposals, refiner_of
+from moviola.retrieval.calibration import sigmoid
 from moviola.study.measures import Run
 from moviola.study.models.pretrained import build
 from moviola.study.models.reel import Reel, ReelContext
@@ -328,3 +331,80 @@ def test_a_model_that_has_learned_meanwhile_encodes_videos_again(world: Any) -> 
     after = reel_run(model, split).rows()
     fresh = replace(split, features=split.features.with_fresh_cache())
     assert after == reel_run(model, fresh).rows() != before
+
+
+# ---- queries without an answer ---------------------------------------------------------------------------
+
+
+def with_unanswered(split: Split, *rows: int) -> Split:
+    """The split in which nothing answers some queries."""
+    kept = np.flatnonzero(~np.isin(split.pairs.query, rows))
+    return replace(split, pairs=split.pairs.select(kept, unanswered=np.array(sorted(rows))))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_batches_have_queries_without_an_answer_if_they_are_asked_for(world: Any, asks: bool) -> None:
+    """Each once an epoch, with some video and no answer; else none of them, and no draw for them."""
+    split = with_unanswered(world.train, 0, 3)
+    task = replace(task_for(split, 4), unanswered=asks)
+    batches = list(task.batches(0, np.random.default_rng(0)))
+    assert sum(len(batch.answered) for batch in batches) == len(split.queries) - 2 * (not asks)
+    assert sum(int((batch.answered == 0).sum()) for batch in batches) == 2 * asks
+    for batch in batches:
+        has = np.isin(np.arange(len(batch.answered)), batch.answer[:, 0].numpy())
+        np.testing.assert_array_equal(has, batch.answered.numpy() == 1)
+
+
+@pytest.mark.parametrize("part", ["train", "val"])
+def test_without_queries_that_nothing_answers_there_is_nothing_to_learn(world: Any, part: str) -> None:
+    """The split that lacks them is named, before anything is trained."""
+    splits = {"train": with_unanswered(world.train, 0), "val": with_unanswered(world.val, 0)}
+    splits[part] = getattr(world, part)
+    settings = read_settings(REEL, overrides=[*SMALL, "model.answerable=true", "loop.steps=2"])
+    with pytest.raises(InvalidValue, match=f"every query of {part} has an answer.*relevant_moment is empty"):
+        train(REEL, whole_videos(splits["train"]), whole_videos(splits["val"]), settings)
+
+
+def test_it_learns_which_queries_have_an_answer(world: Any) -> None:
+    """Of the queries that it has seen: those that nothing answers have smaller log odds than any other, while
+    their log odds are in the answers, one number a query.
+    """
+    split = whole_videos(with_unanswered(world.train, 0, 3, 5))
+    settings = read_settings(
+        REEL, overrides=[*SMALL, "model.answerable=true", "loop.steps=80", "loop.evaluate_every=80"]
+    )
+    model = train(REEL, split, whole_videos(with_unanswered(world.val, 0)), settings).model
+    sure = REEL.moments(model, split, AnswerSettings()).answerable
+    assert sure is not None and sure.shape == (len(split.queries),)
+    absent = np.isin(np.arange(len(sure)), split.pairs.unanswered)
+    assert sure[absent].max() < sure[~absent].min()
+
+
+def test_scores_of_search_count_whether_the_query_has_an_answer(world: Any) -> None:
+    """Each query has its own log odds in the scores of all its moments, by the calibration's weight; matching
+    scores, and the order, stay.
+    """
+    split = whole_videos(world.val)
+    torch.manual_seed(1)
+    settings = read_settings(REEL, overrides=[*SMALL, "model.answerable=true"])
+    model = build("reel", {**REEL.sized(split.sizes), **settings.model}).eval()
+    found = {
+        weight: REEL.moments(
+            model, split,
+            AnswerSettings(calibration=Calibration(0.5, -1.0, answerable=weight), scored=True),
+        )
+        for weight in (0.0, 0.5)
+    }  # fmt: skip
+    odds = found[0.5].answerable
+    assert odds is not None and len(set(odds.tolist())) > 1
+    for weight, moments in found.items():
+        np.testing.assert_array_equal(moments.match, found[0.0].match)
+        expected = sigmoid(0.5 * moments.match - 1 + weight * odds[moments.query])
+        np.testing.assert_allclose(moments.score, expected)
+
+
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), "much"])
+def test_a_weight_that_cannot_be_is_damage(tmp_path: Path, weight: Any) -> None:
+    kept = {"calibration": {"slope": 1.0, "intercept": 0.0, "answerable": weight}}
+    with pytest.raises(DataError, match="train the model again"):
+        Calibration.of(kept, tmp_path)

@@ -56,18 +56,19 @@ def add_absent(
     if not 0 <= share < math.inf:
         raise InvalidValue(f"absent {share}: give a share of the queries of each split, 0 or more, like 0.5")
     draw, number = np.random.default_rng([len(moments), 0xAB5]), sum(counts.values())
-    first = number
-    for split, count in counts.items():
-        asked = absent_queries(moments, round(share * count), taken, draw)
+    asked = {
+        split: absent_queries(moments, round(share * count), taken, draw) for split, count in counts.items()
+    }
+    for split, queries in asked.items():
         entries = [
-            {"query_id": number + place, "query": text, "type": "v", "relevant_moment": []}
-            for place, (text, _) in enumerate(asked)
+            {"query_id": place, "query": text, "type": "v", "relevant_moment": []}
+            for place, (text, _) in enumerate(queries, start=number)
         ]
         number += len(entries)
-        for path in sorted(folder.glob(f"{split}*.json")) if entries else ():
-            if path.name == f"{split}.json" or path.name.startswith("train_top"):
+        for path in sorted(folder.glob(f"{split}_top*.json" if split == "train" else f"{split}.json")):
+            if entries:
                 write_json(path, [*read_json(path), *entries])
-    return number - first
+    return number - sum(counts.values())
 
 
 def absent_queries(
