@@ -65,6 +65,9 @@ class Row:
 
 PR = ("pairs=true",)
 SL_PR = ("pairs=true", "segments=true", SEGMENT)
+THETAS = (0.7, 0.9, 0.5, 0.6, 0.8)
+"""The paper's (tables 1 to 4) and .9, those of most interest first."""
+
 WITHOUT: dict[str, tuple[str, ...]] = {
     "videos": ("relevant_over_negative=0", "positive_over_relevant=0"),
     "spans": ("relevant_span=0",),
@@ -75,9 +78,15 @@ WITHOUT: dict[str, tuple[str, ...]] = {
 
 def _sweep() -> Iterator[tuple[str, Row]]:
     for phi in PHI:
-        for theta in (0.5, 0.7, 0.9):
+        for theta in THETAS:
             yield f"pr-{phi}-{theta}", Row(PR, phi, theta)
             yield f"sl-pr-{phi}-{theta}", Row(SL_PR, phi, theta)
+
+
+def _equal() -> Iterator[tuple[str, Row]]:
+    """C = 1 at the paper's threshold, beside that of the ablation."""
+    for kind, terms in (("pr", PR), ("sl-pr", SL_PR)):
+        yield f"{kind}-c1-0.7", Row((*terms, "confidence=false"), theta=0.7)
 
 
 def _ablation() -> Iterator[tuple[str, Row]]:
@@ -90,10 +99,11 @@ def _ablation() -> Iterator[tuple[str, Row]]:
                     yield name, Row((*terms, *(one for own in without for one in WITHOUT[own]), *same))
 
 
-ROWS = {
+ROWS: dict[str, Row] = {
     "xml": Row(),
     "sl": Row(("pairs=false", "segments=true", SEGMENT)),
     **dict(_sweep()),
+    **dict(_equal()),
     **dict(_ablation()),
 }
 

@@ -267,6 +267,10 @@ def stored() -> dict[str, Numbers]:
             *first_right("prem-video-only-truth"),
             THIRD.late_gain("prem-n20"),
         ],
+        "- **+SL and +PR on XML**": [
+            *spreads("xml-pr", "xml-sl-pr", "xml-n1", "xml-sl"),
+            *ndcg("xml-pr-related", "xml-sl-pr-related", "xml-n1", "xml-pr-c1", "xml-pr-c1-related"),
+        ],
         "- **Labels by MiniLM**": [
             lost("spr-relo-minilm", "spr-relo-n20"),
             *ndcg("spr-relo-minilm", "spr-relo-n20"),

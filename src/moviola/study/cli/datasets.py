@@ -467,7 +467,7 @@ def gridhouse(
             absent=absent, progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
-    queries += f", {report.unanswered} of them without an answer" if report.unanswered else ""
+    queries += f"; {report.unanswered} further ones that nothing answers" if report.unanswered else ""
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
     show(
         json, report,
