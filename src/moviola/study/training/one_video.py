@@ -90,6 +90,6 @@ def _cut(split: Split, video: int, held: Integers) -> Split:
     beyond["query"], beyond["video"] = np.searchsorted(queries, beyond["query"]), 0
     own = pairs.select(
         held, query_ids=ids, texts=texts, types=types, videos=tuple(features.video_ids),
-        video=np.zeros_like(pairs.video), query=query, beyond=beyond,
+        video=np.zeros_like(pairs.video), query=query, beyond=beyond, unanswered=np.empty(0, np.int64),
     )  # fmt: skip
     return Split(features, split.queries.select(queries), own)
