@@ -29,12 +29,14 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["MOVIOLA_CONFIG"] = ""  # no config.toml of this machine's user
+# Programs that tests start, and pytest's own workers, read the compiled modules of those before.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A run in the background of a shell ignores interruptions, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Compiled graphs of this run's own, so that none was made by other code than this.
-GRAPHS = tempfile.mkdtemp(prefix="moviola-compiled-")
-os.environ["MOVIOLA_COMPILED"] = GRAPHS
-atexit.register(shutil.rmtree, GRAPHS, ignore_errors=True)
+# Compiled graphs of this run's own, so that none was made by other code than this; its workers share them.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["MOVIOLA_COMPILED"] = tempfile.mkdtemp(prefix="moviola-compiled-")
+    atexit.register(shutil.rmtree, os.environ["MOVIOLA_COMPILED"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 import torch
 
+from made_once import made_once
 from moviola.media import write_video
+from moviola.retrieval.saved.description import CONFIG
+from moviola.retrieval.saved.graphs import place_of
 from moviola.search import Library
 from moviola.study.models.pretrained import build, save_pretrained
 from moviola.study.models.reel import Reel
@@ -87,20 +91,11 @@ def library(folder: Path) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
-def made_models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Callable[..., Path]:
+def made_models(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes the folder of a model, or gives that which was made with the same words; to be read only."""
-    folder = tmp_path_factory.mktemp("models")
-    with Library(original, read_only=True) as opened:
-        settings = opened.settings
-    about = {
-        "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
-        "clip_seconds": 1.0, "segment_clips": 4,
-    }  # fmt: skip
-    made: dict[str, Path] = {}
 
-    def make(architecture: str, seed: int, extra: dict[str, Any] | None, config: dict[str, Any]) -> Path:
-        key = json.dumps([architecture, seed, extra, config], sort_keys=True)
-        if key not in made:
+    def make(architecture: str, seed: int, config: dict[str, Any]) -> Path:
+        def written(out: Path) -> None:
             torch.manual_seed(seed)
             model = build(architecture, {**TINY[architecture], **config})
             with torch.no_grad():
@@ -110,25 +105,37 @@ def made_models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Cal
                     )  # fresh models say nearly the same of everything
                 if config.get("cuts"):
                     cast("Reel", model).crossing.fill_(0.5)
-            out = folder / str(len(made))
-            said = None if extra is None else {**about, **extra}
-            save_pretrained(model, out, card="A test's.", extra=said)
-            made[key] = out
-        return made[key]
+            save_pretrained(model, out, card="A test's.")
+
+        words = json.dumps([architecture, seed, config], sort_keys=True)
+        return made_once(tmp_path_factory, f"model-{sha256(words.encode()).hexdigest()[:16]}", written)
 
     return make
 
 
 @pytest.fixture
-def trained(tmp_path: Path, made_models: Callable[..., Path]) -> Callable[..., Path]:
+def trained(tmp_path: Path, original: Path, made_models: Callable[..., Path]) -> Callable[..., Path]:
     """``trained("reel", seed=1)``: the folder of a random model that fits the library, a copy of its own.
 
     ``extra`` changes what is said of its training; None says nothing. Other words are settings of the model.
     """
+    with Library(original, read_only=True) as opened:
+        settings = opened.settings
+    about = {
+        "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
+        "clip_seconds": 1.0, "segment_clips": 4,
+    }  # fmt: skip
 
     def make(architecture: str, *, seed: int = 0, extra: dict[str, Any] | None = {}, **config: Any) -> Path:  # noqa: B006
         out = tmp_path / "models" / f"{architecture} {seed}"
         shutil.rmtree(out, ignore_errors=True)  # one that the test made by other words
-        return Path(shutil.copytree(made_models(architecture, seed, extra, config), out))
+        shutil.copytree(made_models(architecture, seed, config), out)
+        graphs = place_of(out)  # to convert the parts of each model anew would take half a second
+        content = json.loads((out / CONFIG).read_text(encoding="utf-8"))
+        content["extra"] = {} if extra is None else {**about, **extra}
+        (out / CONFIG).write_text(json.dumps(content), encoding="utf-8")
+        if graphs.is_dir():
+            graphs.rename(place_of(out))
+        return out
 
     return make
