@@ -250,6 +250,11 @@ def _united(store: UnitedStore, parts: tuple[View, ...]) -> UnitedView:
         of_pictures,
         cues,
         tuple(chain.from_iterable(part.held for part in parts)),
+        {
+            row + place * STRIDE: since
+            for place, part in enumerate(parts)
+            for row, since in part.by_key_frames.items()
+        },
         parts,
     )
 
