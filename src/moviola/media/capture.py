@@ -73,6 +73,8 @@ _OTHERWISE = (
                r"(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)(?:_\d{3}_[FR][HL]|(?<=FILE.{13})[FR]?)"),
 )  # fmt: skip
 _SINCE_1970 = re.compile(r"(?:RPReplay_Final|mmexport|wx_camera_|FB_VID_)(\d{10})(?:\d{3})?(?!\d)")
+# Identifiers, which may look like a day.
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _EXIF = re.compile(r"(\d{4})[:/](\d\d)[:/](\d\d)([ T].*)")
 _IN_WORDS = re.compile(r"[A-Za-z]{3},? .*\d\d:\d\d:\d\d")
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
@@ -141,8 +143,9 @@ def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSo
 
 def said_by_name(path: Path) -> str:
     """The time, or the day, in the name of a file, as ISO 8601; empty where no clock can have said one."""
-    text = _of_other_name(path.stem)
-    if not text and (named := _IN_NAME.search(path.stem)):
+    stem = _UUID.sub("", path.stem)
+    text = _of_other_name(stem)
+    if not text and (named := _IN_NAME.search(stem)):
         text = _of_name(named)
     if not text or (found := _of_clock(text)) is None:
         return ""

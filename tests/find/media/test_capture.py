@@ -147,6 +147,7 @@ def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
         ("film 20231301", ""),
         ("film 20230231", ""),
         ("take 120230501", ""),
+        ("trim.1A2B3C4D-1234-5678-9ABC-20230501ABCD", ""),
         ("1080p", ""),
     ],
 )

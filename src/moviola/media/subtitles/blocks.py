@@ -19,7 +19,7 @@ _TIMES = re.compile(
 )
 _SETTINGS = re.compile(r"[\w-]+[ \t]*[:=]|[\d.,%\s]*$")
 # What else begins like a line of times is a damaged one.
-_LIKE_TIMES = re.compile(r"[ \t]*[-\u2212+]?\d+[:.,][^\s]{0,30}?[ \t]*-->")
+_LIKE_TIMES = re.compile(r"[ \t]*[-\u2212+]?\d+[:.,;\uff1a][^\s]{0,30}?[ \t]*-->")
 # Arrows of careless programs, at the beginning of a cue.
 _OTHER_ARROWS = ("=>", "- >", "- -", "-&gt;", "--->", "\u2013>", "\u2014>", "\u2212>", "\u2192")
 _ARROWS = re.compile(

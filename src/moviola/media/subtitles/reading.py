@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -52,6 +53,8 @@ SUBTITLE_SUFFIXES = tuple(FORMATS)
 
 # Two days of talk with styles and positions take a tenth of it; larger files are something else.
 _MAX_BYTES = 64 << 20
+# What pads files, ends those of DOS, and is no letter or space of a text.
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f]+")
 # Names in a folder that are looked at for their languages.
 _NEIGHBOURS = 2000
 # A film on DVD, whose subtitles are pictures: `.sub` is the name of these too.
@@ -95,7 +98,7 @@ def read_subtitles(
     if decoded is None:
         remedy = "name it with --subtitle-encoding, or save it as UTF-8"
         raise UnreadableMedia(path, f"its encoding cannot be recognised; {remedy}")
-    lines, notes = _parsed(decoded.text, kind, frame_rate)
+    lines, notes = _parsed(_CONTROLS.sub("", decoded.text), kind, frame_rate)
     if decoded.chosen:
         notes.add("encoding", decoded.encoding)
     if decoded.lost:

@@ -21,7 +21,7 @@ from moviola.files.names import folded
 from moviola.media.container import VIDEO_SUFFIXES
 from moviola.media.subtitles.reading import SUBTITLE_SUFFIXES
 from moviola.types import CueForm
-from moviola.words import language_named
+from moviola.words import base_language, language_named
 
 __all__ = ["FolderNames", "SidecarName", "name_beside", "sidecar_name", "sidecars"]
 
@@ -38,8 +38,9 @@ _FILLERS = frozenset(
 _TRACK = re.compile(r"(track|stream)\d{1,2}")
 _KINDS = _FORCED | _HEARING | _FILLERS | {"default"}
 # Words, what stands before them, and whether in brackets.
-_WORD = re.compile(r"(?P<before>[\s.,+()\[\]]*)(?P<word>[^\s.,+()\[\]]+)")
+_WORD = re.compile(r"(?P<before>[\s.,&+()\[\]]*)(?P<word>[^\s.,&+()\[\]]+)")
 _NUMBER, _TITLE = re.compile(r"#?\d{1,2}"), re.compile(r"[^\W\d_]{2,12}(?:[-_]\w{2,12})*")
+_JOINED = frozenset("&+")
 # Titles between full stops (`film.commentary.en.srt`), at most.
 _TITLES = 2
 
@@ -49,7 +50,7 @@ class SidecarName:
     """What the name of a subtitle file says besides that of its video.
 
     Attributes:
-        language: a tag of BCP 47, empty if the name has none.
+        language: a tag of BCP 47, empty if the name has none, or several joined by ``&``.
         forced: whether only lines in a foreign language are in it.
         hearing_impaired: whether it also describes sounds.
         default: whether players choose it.
@@ -111,6 +112,8 @@ def sidecar_name(rest: str) -> SidecarName | None:
         known, kinds = ["hi"], [kind for kind in kinds if kind != "hi"]
     if len(titles) > _TITLES:
         return None
+    if len({*map(base_language, known)}) > 1 and not _JOINED.isdisjoint(rest):
+        known = []
     return SidecarName(
         known[0] if known else "", not _FORCED.isdisjoint(kinds), not _HEARING.isdisjoint(kinds),
         "default" in kinds, " ".join(titles),

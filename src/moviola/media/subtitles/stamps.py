@@ -7,11 +7,12 @@ import re
 __all__ = ["STAMP", "seconds_of"]
 
 STAMP = (
-    r"(?P<{0}sign>[-\u2212+]?)(?:(?P<{0}h>\d{{1,7}}) ?: ?)?(?P<{0}m>\d{{1,7}}) ?: ?(?P<{0}s>\d{{1,2}})"
-    r"(?: ?(?:[.,] ?|:(?=\d{{3}}(?!\d)))(?P<{0}f>\d{{1,9}}))?"
+    r"(?P<{0}sign>[-\u2212+]?)(?:(?P<{0}h>\d{{1,7}}) ?[:\uff1a] ?)?(?P<{0}m>\d{{1,7}}) ?[:\uff1a] ?"
+    r"(?P<{0}s>\d{{1,2}})(?: ?(?:[.,;\uff0c\uff0e] ?|[:\uff1a](?=\d{{3}}(?!\d)))(?P<{0}f>\d{{1,9}}))?"
 )
 """Pattern of a time with a name to begin its groups with, ``STAMP.format("a")``: hours, which may be missing,
-minutes, seconds, and a decimal fraction after a full stop or a comma; of three digits also after a colon."""
+minutes, seconds, and a decimal fraction after a full stop, a comma or a semicolon; of three digits also after
+a colon. Signs may be of full width."""
 
 
 def seconds_of(match: re.Match[str], name: str) -> float | None:
