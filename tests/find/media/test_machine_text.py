@@ -252,7 +252,14 @@ TELEMETRY = {
         "2023-05-01T14:30:{n:02}.000Z Lat: 52.52 Lon: 13.4 Alt: 30.1 m",
         Fix(1.0, "2023-05-01T14:30:01+00:00", 52.52, 13.4, 30.1),
     ),
+    "receiver": (
+        "$GPRMC,1010{n:02}.000,A,4812.0000,N,01622.2000,E,12.3,0.0,050521,,,A*7C",
+        Fix(1.0, "2021-05-05T10:10:01+00:00", 48.2, 16.37),
+    ),
     "date": ("2021-05-05 10:10:{n:02}", Fix(1.0, "2021-05-05T10:10:01")),
+    "clock": ("14:30:{n:02}", None),
+    "watermark": ("Camera 2  05/01/2023 14:30:{n:02} PM", None),
+    "unknown instruments": ("RC: 100% HD: 90% SPD: 3{n:02}km/h BAT: 14.8V", None),
     "goggles": ("signal:4 ch:8 flightTime:{n} uavBat:15.9V glsBat:15.6V delay:45ms bitrate:30.0Mbps", None),
 }  # fmt: skip
 
@@ -285,6 +292,7 @@ def test_a_lesson_about_cameras_is_speech(tmp_path: Path) -> None:
         "1984",
         "10",
         "9",
+        *(f"Take {n} steps and {n + 1} pictures" for n in range(9)),
     ]
     write_subtitles(path, [Cue(n, n + 0.9, text) for n, text in enumerate(said)])
     subtitles = read_subtitles(path)

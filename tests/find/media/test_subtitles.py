@@ -133,7 +133,7 @@ def test_cues_without_empty_lines_between_them(tmp_path: Path, suffix: str, betw
 
 
 def test_what_pads_or_ends_a_file_is_no_text(tmp_path: Path) -> None:
-    """Zeros of a file that was allocated before, and the sign with which DOS ends one, stood in the last cue."""
+    """Zeros of a file that was allocated before, and the sign that ends one of DOS, stood in the last cue."""
     path = tmp_path / "a.srt"
     path.write_bytes(b"1\n00:00:01,000 --> 00:00:02,000\nHello\x07 there\n\x1a" + bytes(40))
     assert [cue.text for cue in read_subtitles(path).cues] == ["Hello there"]

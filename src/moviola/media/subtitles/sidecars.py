@@ -112,10 +112,9 @@ def sidecar_name(rest: str) -> SidecarName | None:
         known, kinds = ["hi"], [kind for kind in kinds if kind != "hi"]
     if len(titles) > _TITLES:
         return None
-    if len({*map(base_language, known)}) > 1 and not _JOINED.isdisjoint(rest):
-        known = []
+    several = len({*map(base_language, known)}) > 1 and not _JOINED.isdisjoint(rest)
     return SidecarName(
-        known[0] if known else "", not _FORCED.isdisjoint(kinds), not _HEARING.isdisjoint(kinds),
+        known[0] if known and not several else "", not _FORCED.isdisjoint(kinds), not _HEARING.isdisjoint(kinds),
         "default" in kinds, " ".join(titles),
     )  # fmt: skip
 

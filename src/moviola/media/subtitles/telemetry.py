@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -37,9 +38,15 @@ _POINT = re.compile(
     rf"gps\s?[:=]?\s?\(\s?({_NUMBER})\s?,\s?({_NUMBER})\s?(?:,\s?({_NUMBER}))?", re.IGNORECASE
 )
 _ALTITUDE = re.compile(rf"(?<![a-z_])(?:abs_)?alt(?:itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
+# What receivers of satellites send (NMEA 0183, RMC): time, whether they are seen, degrees and minutes, day.
+_RECEIVER = re.compile(
+    r"\$G[A-Z]RMC,(\d\d)(\d\d)(\d\d)(?:\.\d*)?,A,(\d{2})(\d\d\.\d+),([NS]),(\d{3})(\d\d\.\d+),([EW]),"
+    r"[^,]*,[^,]*,(\d\d)(\d\d)(\d\d)"
+)
 _SEVERAL = 3
-# Cues by which it is decided whether a file is of instruments.
-_SAMPLE = 100
+# Cues by which it is decided whether a file is of instruments, and that differ in their numbers alone.
+_SAMPLE, _ALIKE = 100, 5
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def split_telemetry(lines: Sequence[Line], notes: Notes) -> tuple[Sequence[Line], tuple[Fix, ...]]:
@@ -47,12 +54,13 @@ def split_telemetry(lines: Sequence[Line], notes: Notes) -> tuple[Sequence[Line]
     they are words about such, and stay.
     """
     sample = lines[:: max(1, len(lines) // _SAMPLE)]
-    if 2 * sum(_is_reading(line.text) for line in sample) < max(1, len(sample)):
+    form = _common_form(sample)
+    if 2 * sum(_is_reading(line.text, form) for line in sample) < max(1, len(sample)):
         return lines, ()
     said: list[Line] = []
     fixes: dict[int, Fix] = {}
     for line in lines:
-        if not _is_reading(line.text):
+        if not _is_reading(line.text, form):
             said.append(line)
             continue
         notes.add("telemetry", line.text)
@@ -61,9 +69,26 @@ def split_telemetry(lines: Sequence[Line], notes: Notes) -> tuple[Sequence[Line]
     return said, tuple(fixes[second] for second in sorted(fixes))
 
 
-def _is_reading(text: str) -> bool:
-    """Whether a text names several instruments with their numbers, or is a date and a time alone."""
+def _common_form(sample: Sequence[Line]) -> str:
+    """What most of some cues are but for their numbers, of which there are several, as a clock has or a
+    display of any instruments; empty where they are not alike.
+    """
+    forms = Counter(_form_of(line.text) for line in sample)
+    form, count = forms.most_common(1)[0] if forms else ("", 0)
+    return form if count >= max(_ALIKE, len(sample) / 2) and form.count("0") >= _SEVERAL else ""
+
+
+def _form_of(text: str) -> str:
+    return _NUMBERS.sub("0", text[:2000])
+
+
+def _is_reading(text: str, form: str) -> bool:
+    """Whether a text names several instruments with their numbers, is a date and a time alone, or has the
+    form that most have.
+    """
     text = text[:2000]
+    if (form and _form_of(text) == form) or _RECEIVER.search(text):
+        return True
     clock = _CLOCK.search(text)
     if clock and len(text) - len(clock[0]) <= 2:
         return True
@@ -75,6 +100,8 @@ def _fix_of(line: Line) -> Fix | None:
     """Time and place of a reading; None where it has neither."""
     text = line.text[:2000]
     taken = ""
+    if received := _RECEIVER.search(text):
+        return _received(line.start, received)
     if clock := _CLOCK.search(text):
         with suppress(ValueError):  # a 32nd of a month
             taken = datetime.fromisoformat("{}-{}-{}T{}:{}:{}{}".format(*clock.groups())).isoformat()
@@ -82,6 +109,20 @@ def _fix_of(line: Line) -> Fix | None:
     if not taken and latitude is None:
         return None
     return Fix(line.start, taken, latitude, longitude, altitude)
+
+
+def _received(start: float, found: re.Match[str]) -> Fix:
+    hour, minute, second, north, north_minutes, south, east, east_minutes, west, day, month, year = (
+        found.groups()
+    )
+    taken = ""
+    with suppress(ValueError):  # a 32nd of a month
+        taken = datetime.fromisoformat(f"20{year}-{month}-{day}T{hour}:{minute}:{second}Z").isoformat()
+    latitude = (int(north) + float(north_minutes) / 60) * (-1 if south == "S" else 1)
+    longitude = (int(east) + float(east_minutes) / 60) * (-1 if west == "W" else 1)
+    if abs(latitude) > 90 or abs(longitude) > 180:
+        return Fix(start, taken)
+    return Fix(start, taken, latitude, longitude)
 
 
 def _place_of(text: str) -> tuple[float | None, float | None, float | None]:
