@@ -114,8 +114,8 @@ def sidecar_name(rest: str) -> SidecarName | None:
         return None
     several = len({*map(base_language, known)}) > 1 and not _JOINED.isdisjoint(rest)
     return SidecarName(
-        known[0] if known and not several else "", not _FORCED.isdisjoint(kinds), not _HEARING.isdisjoint(kinds),
-        "default" in kinds, " ".join(titles),
+        known[0] if known and not several else "", not _FORCED.isdisjoint(kinds),
+        not _HEARING.isdisjoint(kinds), "default" in kinds, " ".join(titles),
     )  # fmt: skip
 
 
