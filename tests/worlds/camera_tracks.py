@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from fractions import Fraction
@@ -43,6 +44,34 @@ def gps5(
     return nest(
         "DEVC", klv("DVID", "L", 4, 1, b"\0\0\0\1"), klv("DVNM", "c", 1, len(name), name), other, stream
     )
+
+
+def message(number: int, value: float | int | bytes) -> bytes:
+    """A field of Protocol Buffers: a double, a whole number, or what has a length."""
+    if isinstance(value, float):
+        return bytes([number << 3 | 1]) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return bytes([number << 3]) + varint(value)
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    found = b""
+    while value > 127:
+        found, value = found + bytes([value & 127 | 128]), value >> 7
+    return found + bytes([value])
+
+
+def dji(
+    place: tuple[float, float], model: str = "", way: tuple[int, int] = (3, 4), units: int | None = None
+) -> bytes:
+    """A packet of DJI, which names its model where it is the first; a place in degrees has units of 1."""
+    north, east = place if units else map(math.radians, place)
+    angles = b"" if units is None else message(1, units)
+    angles += message(2, north) + message(3, east)
+    frame = message(way[0], message(way[1], message(1, angles) + message(2, 72_500)))
+    head = message(1, message(1, message(1, f"dvtm_{model}.proto".encode()) + message(10, b"DJI")))
+    return (head if model else b"") + message(3, message(1, message(1, 300)) + frame)
 
 
 def gps9(

@@ -1,7 +1,7 @@
 """What cameras measure while they record: places and times, in data streams, or in boxes beside these.
 
-What a packet says is read by :mod:`moviola.media.measurements`, the boxes of dash cameras by
-:mod:`moviola.media.dash_cameras`.
+What a packet says is read by :mod:`moviola.media.measurements` and :mod:`moviola.media.dji`, the boxes of
+dash cameras by :mod:`moviola.media.dash_cameras`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from av.stream import DataStream, Discard, Stream
 
 from moviola.media.container import DAMAGE, open_container
 from moviola.media.dash_cameras import has_box_of_places, read_dash_camera
+from moviola.media.dji import Dji, dji_of
 from moviola.media.measurements import reader_of
 from moviola.media.subtitles.values import Fix
 
@@ -56,10 +57,12 @@ class _Stream:
     began: datetime | None = None
     camera: str = ""
     fixes: dict[int, Fix] = field(default_factory=dict)
+    dji: Dji | None = None
 
     def take(self, packet: bytes, at: float) -> None:
         """Read a packet of a second of the film."""
-        read = reader_of(packet)
+        self.dji = self.dji or dji_of(packet)
+        read = self.dji or reader_of(packet)
         if read is None:
             self.unknown -= 1
             return

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from camera_tracks import (
     BERLIN,
     block,
+    dji,
     drone,
     gps5,
     gps9,
@@ -24,6 +25,7 @@ from camera_tracks import (
 )  # fmt: skip
 from made_films import Data, Pictures, make_film
 from moviola.media import read_facts, route_of
+from moviola.media.dji import dji_of
 from moviola.media.measurements import Reading, reader_of
 from moviola.types import Capture
 
@@ -156,6 +158,41 @@ def test_a_film_has_the_way_of_its_camera(film: Path, make: Callable[[tuple[floa
     route = route_of(facts.fixes)
     assert [second for second, _, _ in route] == [0.0, 2.0, 4.0]
     assert [point[1:] for point in route] == [pytest.approx(p, abs=1e-5) for p in (BERLIN, LISBON, BERLIN)]
+
+
+@pytest.mark.parametrize(
+    ("model", "way", "units"),
+    [("Mini4_Pro", (3, 4), None), ("AVATA2", (4, 4), None), ("ac204", (4, 2), 0), ("wm265e", (3, 4), 1)],
+)
+def test_cameras_of_dji_have_their_way_in_a_track(
+    film: Path, model: str, way: tuple[int, int], units: int | None
+) -> None:
+    """The first packet alone names the model, and whether it is in degrees depends on it; they were data."""
+    packets = [
+        dji((0.0, 0.0), model, way, units),
+        *(dji(one, "", way, units) for one in (BERLIN, BERLIN, LISBON)),
+    ]
+    facts = read_facts(with_data_track(film, packets))
+    assert [one.held_as for one in facts.holdings] == ["film", "measurements"]
+    assert [(one.time, one.place) for one in facts.fixes] == [
+        (1.0, pytest.approx(BERLIN)), (2.0, pytest.approx(BERLIN)), (3.0, pytest.approx(LISBON)),
+    ]  # fmt: skip
+    assert (facts.capture.latitude, facts.capture.longitude) == pytest.approx(BERLIN)
+
+
+def test_models_of_dji_that_nobody_knows_are_in_the_account(film: Path) -> None:
+    """Where a place lies depends on the model: a guess would be anywhere."""
+    facts = read_facts(with_data_track(film, [dji(BERLIN, "model9"), dji(BERLIN), dji(BERLIN)]))
+    assert [one.held_as for one in facts.holdings] == ["film", "data"] and facts.fixes == ()
+
+
+@given(st.binary(max_size=60), st.integers(0, 90), st.integers(0, 60))
+def test_damaged_packets_of_dji_say_nothing_wrong(noise: bytes, at: int, gone: int) -> None:
+    whole = dji(BERLIN, "Air3")
+    reader = dji_of(whole)
+    assert reader is not None and reader(whole)[1] == pytest.approx(BERLIN)
+    _, place, _ = reader(whole[:at] + noise + whole[at + gone :])
+    assert place is None or (abs(place[0]) <= 90 and abs(place[1]) <= 180)
 
 
 def test_a_drone_has_its_way_in_a_transport_stream(tmp_path: Path) -> None:
