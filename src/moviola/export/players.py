@@ -29,7 +29,7 @@ class _Player(NamedTuple):
 
 
 PLAYERS: dict[str, _Player] = {
-    # What stands between its braces is of one file.
+    # Options between braces are of one file.
     "mpv": _Player(("mpv",), "--start={start} -- {path}", "--{{ --start={start} {path} --}} {next}"),
     "vlc": _Player(
         ("vlc", "/Applications/VLC.app/Contents/MacOS/VLC", r"C:\Program Files\VideoLAN\VLC\vlc.exe"),

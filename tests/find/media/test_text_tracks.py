@@ -119,8 +119,8 @@ BOXED = {
 @pytest.mark.parametrize("codec", BOXED)
 @pytest.mark.parametrize("options", [{}, {"movflags": "frag_keyframe+empty_moov"}])
 def test_text_that_libav_does_not_decode(tmp_path: Path, codec: str, options: dict[str, str]) -> None:
-    """Files for streaming have Timed Text or WebVTT in boxes, which was data, or text that is not read. What
-    is shown across samples is one cue; times of a document are those of the track, cut to its sample.
+    """Files for streaming have Timed Text or WebVTT in boxes, which was data, or text that is not read. A
+    text that several samples show is one cue; times of a document are those of the track, cut to its sample.
     """
     film = make_film(tmp_path / "film.mp4", Pictures(3.0), BOXED[codec], **options)
     found = embedded_subtitles(film)
