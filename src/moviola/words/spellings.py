@@ -1,5 +1,5 @@
-"""Words of a text, and other ways in which texts spell them: with and without an apostrophe, ``oe`` for ö,
-numbers with and without signs between their thousands.
+"""Words of a text, and other ways in which texts spell them: with and without an apostrophe, a hyphen, or
+points between letters, ``oe`` for ö, numbers with and without signs between their thousands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from moviola.words.scripts import RUN
 
-__all__ = ["Written", "forms_of", "words_at", "words_in"]
+__all__ = ["Written", "forms_of", "joined_at", "numbers_in", "words_at", "words_in"]
 
 JOINT = "ꞌ"
 """Replaces an apostrophe, or the point before cents, inside a term."""
@@ -36,6 +36,11 @@ _NUMBER = re.compile(r"(\d{1,3}(?:\D\d{3})+|\d+)(?:\D(\d{1,2}))?")
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
 # `1 299 000`, in lines alone.
 _GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?: \d{3})+(?![\w.,]*\d)")
+
+
+# `e-mail`, and `U.S.A.`, which others write as one word.
+_HYPHENED = re.compile(rf"(?<![\w-]){_LETTERS}(?:[-\u2010\u2011]{_LETTERS}){{1,3}}(?![\w-])")
+_POINTED = re.compile(r"(?<![\w.])(?:[^\W\d_]\.){2,6}(?:[^\W\d_](?![\w.]))?(?!\w)")
 
 
 class Written(NamedTuple):
@@ -68,6 +73,19 @@ def words_in(text: str) -> list[str]:
     ["o'brien", "doesn't", 'pay', '1,299.00', 'for', 'john']
     """
     return list(dict.fromkeys(written.word for written in words_at(text)))
+
+
+def joined_at(text: str) -> Iterator[Written]:
+    """What hyphens, or points between letters, part, as one word each.
+
+    >>> [one.word for one in joined_at("an e-mail from the U.S.A. about co-operation")]
+    ['email', 'cooperation', 'usa']
+    """
+    if "-" not in text and "." not in text and text.isascii():
+        return
+    for pattern in (_HYPHENED, _POINTED):
+        for found in pattern.finditer(text):
+            yield Written(*found.span(), _in_small(re.sub(r"[-\u2010\u2011.]", "", found[0])))
 
 
 def numbers_in(text: str) -> list[str]:

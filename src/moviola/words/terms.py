@@ -17,7 +17,7 @@ from Stemmer import Stemmer
 
 from moviola.words.folding import cased, fold, plain
 from moviola.words.scripts import RUN, pairs_of
-from moviola.words.spellings import forms_of, numbers_in, words_at
+from moviola.words.spellings import forms_of, joined_at, numbers_in, words_at, words_in
 
 __all__ = [
     "COMPOUNDING", "MARK", "Asked", "AskedWord", "asked_of", "terms_of_text", "terms_of_word", "word_of_term",
@@ -52,8 +52,9 @@ _SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 
 @lru_cache(maxsize=10_000)
 def _words_of(text: str, language: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Where the words of a text stand, and their terms."""
-    return tuple((one.start, one.end, terms_of_word(one.word, language)) for one in words_at(text))
+    """Where the words of a text stand, and their terms; those that signs part also as one."""
+    words = (*words_at(text), *joined_at(text))
+    return tuple((one.start, one.end, terms_of_word(one.word, language)) for one in words)
 
 
 def terms_of_text(text: str, language: str) -> list[str]:
@@ -148,9 +149,15 @@ def asked_of(words: Sequence[str], text: str, languages: Collection[str]) -> Ask
     from moviola.words.scripts import letters_of
 
     read = ("", *languages)
-    found = [
-        AskedWord(word, frozenset().union(*(_terms_wanted(word, one) for one in read))) for word in words
-    ]
+
+    def wanted(word: str) -> frozenset[str]:
+        return frozenset().union(*(_terms_wanted(word, one) for one in read))
+
+    whole: dict[str, frozenset[str]] = {}
+    for joined in joined_at(text):
+        parts = words_in(text[joined.start : joined.end])
+        whole |= {part: whole.get(part, frozenset()) | wanted(joined.word) for part in parts}
+    found = [AskedWord(word, wanted(word) | whole.get(word, frozenset())) for word in words]
     folded = fold(text)
     pairs = [AskedWord(pair, frozenset({pair})) for pair in dict.fromkeys(pairs_of(folded))]
     return Asked(tuple(found), tuple(pairs), tuple(dict.fromkeys(letters_of(folded))))

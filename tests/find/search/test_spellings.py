@@ -1,4 +1,4 @@
-"""A word is found however a text spells it: apostrophes, umlauts, signs in numbers."""
+"""A word is found however a text spells it: apostrophes, umlauts, hyphens, points, signs in numbers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ LINES = (
     "John's hat",
     "the answer is 3.5",
     "in room 3 of 5",
+    "send me an e\u2011mail",
+    "my email is full",
+    "the U.S.A. team",
+    "the USA flag",
+    "see fig. 3.b, i.e. below",
 )
 
 
@@ -74,6 +79,10 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         ("l'école", {11, 12}),
         ("john's", {13, 14}),
         ("3.5", {15}),  # one number, not two
+        ("email", {17, 18}),
+        ("USA", {19, 20}),
+        ("ie", {21}),
+        ("figb", set()),
     ],
 )
 def test_a_word_is_found_by_any_of_its_spellings(library: Library, query: str, lines: set[int]) -> None:
@@ -86,7 +95,15 @@ def test_a_word_is_found_by_any_of_its_spellings(library: Library, query: str, l
     assert all(moment.snippet in {LINES[n] for n in lines} for moment in moments)
 
 
+@pytest.mark.parametrize(("query", "line"), [("my e-mail", 18), ("the U.S.A. flag", 20)])
+def test_parts_of_a_word_are_found_in_the_whole(library: Library, query: str, line: int) -> None:
+    """Each part asks for the word without signs, too, so that a line that has it lacks none."""
+    assert library.search(query, by="said")[0].snippet == LINES[line]
+
+
 def test_the_word_as_it_is_written_is_the_reason(library: Library) -> None:
+    (mail,) = library.search("email full e-mail", by="said", top_k=1)
+    assert {*mail.why[0].words} == {"email", "full"}
     moments = library.search("koeln obrien", by="said")
     assert {word for moment in moments for word in moment.why[0].words} == {
         "O’Brien",
