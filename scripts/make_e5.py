@@ -118,7 +118,7 @@ def messages_in(locales: Path, language: str) -> dict[str, str]:
 def projection(rows: Floats) -> Floats:
     """Onto the main axes of some rows (n, 384)."""
     axes = np.linalg.svd(rows)[2][:AXES]
-    return axes.T @ axes
+    return np.asarray(axes.T @ axes, np.float32)
 
 
 def read_synsets(path: Path) -> list[tuple[str, str, list[str]]]:
