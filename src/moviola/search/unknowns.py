@@ -142,9 +142,11 @@ def _is_foreign(text: str) -> bool:
 
 def read_as(gatherer: EvidenceGatherer, text: str) -> str:
     """The language in which a text is read that is not English: by its letters, by the one language of the
-    library whose lines hold its words, or as a line shows it; empty where that cannot be said.
+    library whose lines hold its words, or as a line shows it; empty where that cannot be said. Of the
+    languages of the library those count to which the answer is limited.
     """
-    own, catalogue = gatherer.languages, gatherer.store.catalogue
+    limited = frozenset(map(base_language, gatherer.filter.languages))
+    own, catalogue = limited or gatherer.languages, gatherer.store.catalogue
     if language := script_language(text):
         return "ja" if language == "zh" and "ja" in own and "zh" not in own else language
     words = words_in(text)

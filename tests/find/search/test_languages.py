@@ -17,7 +17,7 @@ from moviola.encoders import e5 as module
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.features import FeatureShards
 from moviola.library import verify
-from moviola.search import Library
+from moviola.search import Filter, Library
 from moviola.search.notes import Note
 
 LINES = {
@@ -105,6 +105,20 @@ def test_a_word_that_may_be_foreign_names_what_helps(
         assert [text for text in english if remedies(without, text)] == []
         # Words of the library are known, in whichever language, and what is spelt like one is offered.
         assert remedies(without, "Hamburg") == remedies(without, "Sissi") == set()
+
+
+def test_an_answer_that_is_limited_to_a_language_is_read_in_it(films: Path, tmp_path: Path) -> None:
+    """Han alone is Chinese or Japanese: with both in the library, "船" among Japanese lines is Japanese."""
+    for name, line in (
+        ("film0.ja.srt", "誰も緑の船を見ていません。"),
+        ("film0.zh.srt", "没有人看到那条绿色的船。"),
+    ):
+        (tmp_path / name).write_text(f"1\n00:00:00,100 --> 00:00:00,900\n{line}\n", encoding="utf-8")
+    shutil.copy(films / "film0.mp4", tmp_path)
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(tmp_path)
+        read = {tag: library.search("船", filter=Filter(language=tag)).notes for tag in ("ja", "zh", None)}
+    assert read == {tag: (Note("language", tag or "zh"),) for tag in read}
 
 
 @pytest.mark.slow
