@@ -181,12 +181,13 @@ import os, signal, sys
 from moviola.features import FeatureShards
 from moviola.library.disk.catalogue import Catalogue
 from moviola.library.disk.still_store import StillStore
+from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest import film_parts, first_pass, frame_features
 from moviola.search import Library
 
 folder, films, kill_at, after, threads = sys.argv[1:]
 film_parts.PART_SECONDS = 32
-first_pass.SHORTEST = float("inf")
+first_pass.SHORTEST = 20 if "key_frames" in kill_at else float("inf")
 frame_features.compute_threads = lambda: int(threads)
 steps = 0
 
@@ -207,6 +208,8 @@ killed_after(StillStore, "put")
 killed_after(Catalogue, "put_unfinished")
 killed_after(Catalogue, "put")
 killed_after(film_parts, "shrunk")
+killed_after(LibraryStore, "append_key_frames")
+killed_after(Catalogue, "put_by_key_frames")
 with Library(folder, encoder="demo", sentence_encoder="none") as library:
     library.index(films)
 """
@@ -214,7 +217,15 @@ with Library(folder, encoder="demo", sentence_encoder="none") as library:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kill_at", "threads"), [("extend", 2), ("put", 1), ("put_unfinished", 2), ("shrunk", 2)]
+    ("kill_at", "threads"),
+    [
+        ("extend", 2),
+        ("put", 1),
+        ("put_unfinished", 2),
+        ("shrunk", 2),
+        ("append_key_frames", 2),
+        ("put_by_key_frames", 1),
+    ],
 )
 def test_killed_in_the_middle_of_a_film(
     long_film: Path, tmp_path: Path, whole: dict[str, Any], kill_at: str, threads: int

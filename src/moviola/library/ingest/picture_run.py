@@ -44,7 +44,7 @@ class PictureRun:
         def step(found: FoundFile, seconds: float = 0.0) -> None:
             self.progress(IngestProgress(done, len(files), found.video_id, seconds, "key frames"))
 
-        if not files:
+        if not (files and self.store.settings.encoder):
             return
         for found in encoder.glimpses(files, step, self.workers):
             if found is not None:

@@ -79,7 +79,7 @@ class VideoEncoder:
         workers: Workers | None = None,
     ) -> Iterator[Glimpse | None]:
         """Encode key frames of files, by this process or workers, as :meth:`many` does all of them; also its
-        errors. None is a file without a first pass (:mod:`.first_pass`).
+        errors. None is a file without a first pass (:mod:`.first_pass`). There must be an encoder.
         """
         if workers is None:
             yield from self._glimpses(files, on_frames)
@@ -92,8 +92,7 @@ class VideoEncoder:
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], *, own: bool = True
     ) -> Iterator[Glimpse | None]:
         visual = self.encoders.visual
-        if visual is None:
-            return iter([None] * len(files))
+        assert visual is not None
         return glimpses(files, visual.frame_size, self.encoders.rows, on_frames, own=own)
 
     def glimpse(self, file: FoundFile) -> Glimpse | None:
