@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moviola.features import Extent
 from moviola.library import VideoRow, compact, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features
-from moviola.library.ingest.plan import IngestProgress, Paused
+from moviola.library.ingest.plan import FoundFile, IngestProgress, Paused
 from moviola.media import write_video
 from moviola.search import Library
 
@@ -219,3 +219,15 @@ def test_another_encoder_for_what_is_known_by_key_frames(films: Path, tmp_path: 
         library.index(films)
         assert {video.state for video in library.catalogue.videos()} == {"ready"}
         assert verify(library.store) == []
+
+
+def test_the_newest_day_comes_first() -> None:
+    """Catches an order by the last change where a name says when a film was taken, and one within a day."""
+    names = {"b.mp4": 2, "a.mp4": 2, "VID_20240501_101500.mp4": 9, "c.mp4": 30_000, "2024-06-01.mov": 1}
+    files = [
+        FoundFile(Path(f"/films/{name}"), name, 1, day * 86_400 * 10**9 + place, name, "")
+        for place, (name, day) in enumerate(names.items())
+    ]
+    assert [file.video_id for file in first_pass.newest_first(files)] == [
+        "c.mp4", "2024-06-01.mov", "VID_20240501_101500.mp4", "b.mp4", "a.mp4",
+    ]  # fmt: skip

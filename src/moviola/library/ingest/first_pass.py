@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from itertools import islice
 
 import numpy as np
@@ -41,6 +41,8 @@ SHORTEST = 60.0
 
 RAREST = 60.0
 """Seconds for which a key frame may stand, in the mean."""
+
+_DAY, _EPOCH = 86_400 * 10**9, date(1970, 1, 1).toordinal()  # nanoseconds, and the day from which they count
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,16 @@ class _Batch:
 
 
 def newest_first(files: Iterable[FoundFile]) -> list[FoundFile]:
-    """Files by the time that their names say, or else that of their last change; the newest first."""
+    """Files by the day that their names say, or else that of their last change: the newest day first, and
+    those of one day as they come.
+    """
 
-    def time(file: FoundFile) -> float:
-        said = said_by_name(file.path)
-        return datetime.fromisoformat(said).timestamp() if said else file.mtime_ns / 1e9
+    def day(file: FoundFile) -> int:
+        if said := said_by_name(file.path):
+            return date.fromisoformat(said[:10]).toordinal() - _EPOCH
+        return file.mtime_ns // _DAY
 
-    return sorted(files, key=time, reverse=True)
+    return sorted(files, key=day, reverse=True)
 
 
 def glimpses(
