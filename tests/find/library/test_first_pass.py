@@ -97,7 +97,7 @@ def test_found_by_key_frames_and_in_the_end_the_same(
     films: Path, tmp_path: Path, whole: dict[str, Any]
 ) -> None:
     """Catches a film that is not found before the second pass, an answer that does not say by what it found
-    it, a first pass that begins anew after an interruption, and features of key frames that stay.
+    it, a first pass that begins again after an interruption, and features of key frames that stay.
     """
     said = "by key frames alone so far"
     with opened(tmp_path / "library") as library:
