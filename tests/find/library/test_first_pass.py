@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from moviola.features import Extent
 from moviola.library import VideoRow, compact, verify
-from moviola.library.ingest import film_parts, first_pass, frame_features
+from moviola.library.ingest import film_parts, first_pass, frame_features, indexer
 from moviola.library.ingest.plan import FoundFile, IngestProgress, Paused
+from moviola.library.ingest.workers import Lost
 from moviola.media import write_video
 from moviola.search import Library
 
@@ -219,6 +221,41 @@ def test_another_encoder_for_what_is_known_by_key_frames(films: Path, tmp_path: 
         library.index(films)
         assert {video.state for video in library.catalogue.videos()} == {"ready"}
         assert verify(library.store) == []
+
+
+class Elsewhere:
+    """Workers that get what other processes would, and lose one file in the first pass."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def require(self, check: Callable[[Any], object], item: Any) -> None:
+        pickle.loads(pickle.dumps(check))(item)
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any], *, gpu: bool) -> Iterator[Any]:
+        there = pickle.loads(pickle.dumps(function))
+        for item in items:
+            lost = there.__name__ == "glimpse" and item.video_id == "older"
+            yield Lost("its worker died") if lost else pickle.loads(pickle.dumps(there(item)))
+
+
+def test_workers_look_first_too(
+    films: Path, tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What workers make of key frames is what this process does; one that dies leaves a file to the rest."""
+    monkeypatch.setattr(indexer, "open_workers", lambda _: Elsewhere())
+    with opened(tmp_path / "library") as library:
+        report = library.index(films, workers=2, progress=StopAt("pictures"))
+        assert [*report.partial] == ["newer"] and not report.refused
+        (video,) = library.catalogue.videos()
+        with opened(tmp_path / "own") as own:
+            own.index(films, progress=StopAt("pictures"))
+            alone = own.catalogue.video("newer")
+            assert video.frames and alone.frames and video.frames.crc == alone.frames.crc
+        library.index(films, workers=2)
+        assert content(library) == whole
 
 
 def test_the_newest_day_comes_first() -> None:
