@@ -3,9 +3,9 @@
     python benchmarks/several_libraries.py FOLDER [--libraries 8] [--segments 400000] [--queries 20]
 
 FOLDER is made, and may be deleted. Features are made up: 128 numbers of an encoder of the demo's size that
-walk about in 32 dimensions, one a segment, 200 segments a video. Each question is asked of both in turns, first
-with the index that is chosen at this size, then with exact search. Written to
-``benchmarks/several_libraries.json``.
+walk about in 32 dimensions, one a segment, 200 segments a video. Each question is asked of both in turns,
+first with the index that is chosen at this size, then with exact search. Written to
+``benchmarks/several_libraries.json``; with 8 libraries of 400,000 segments FOLDER takes up to 7 GB.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.library import LibraryStore, VideoRow
 from moviola.search import Libraries, Library
@@ -48,9 +50,10 @@ def main() -> None:
     own = [range(number * videos, (number + 1) * videos) for number in range(options.libraries)]
     began = time.process_time()
     make_library(options.folder / "single", own)
+    making_one = time.process_time() - began
     found = {
         "machine": machine(), "libraries": options.libraries, "segments of each": options.segments,
-        "processor seconds to make": {"parts": round(making, 1), "one": round(time.process_time() - began, 1)},
+        "processor seconds to make": {"parts": round(making, 1), "one": round(making_one, 1)},
         "bytes a segment": {
             "parts": bytes_of(parts) / (options.segments * len(parts)),
             "one": bytes_of([options.folder / "single"]) / (options.segments * len(parts)),
@@ -83,7 +86,7 @@ def make_library(folder: Path, videos: Iterable[Iterable[int]]) -> None:
         library.index(empty)  # what follows from videos is written
 
 
-def put_videos(store: LibraryStore, videos: Iterable[int], network: np.ndarray) -> None:  # type: ignore[type-arg]
+def put_videos(store: LibraryStore, videos: Iterable[int], network: NDArray[np.float32]) -> None:
     """Features, and rows of the catalogue."""
     catalogue = store.catalogue
     with catalogue.transaction():
@@ -139,6 +142,39 @@ def compared(single: Path, parts: list[Path], queries: int) -> dict[str, object]
         "of these with the same score": same_scores,
         "peak MB of the process": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """What was found as a table of Markdown."""
+    rows = ["| | index that is chosen | exact search |", "|---|---|---|"]
+    both = [found[name] for name in ("index chosen", "exact search")]
+
+    def row(name: str, cell: Callable[[Mapping[str, Any]], str]) -> str:
+        return f"| {name} | {' | '.join(map(cell, both))} |"
+
+    def in_turn(values: Mapping[str, float]) -> str:
+        return f"{values['one']:.0f} / {values['parts']:.0f}"
+
+    return "\n".join(
+        [
+            *rows,
+            row(
+                "questions whose 50 best are equal, to the byte",
+                lambda one: f"{one['answers that are equal']} of {one['questions']}",
+            ),
+            row(
+                "moments of the one library's that eight give",
+                lambda one: f"{one['moments in both']} of {one['moments']}",
+            ),
+            row(
+                "a search, one library / eight, processor ms", lambda one: in_turn(one["median processor ms"])
+            ),
+            row(
+                "the first one of a process, with opening, processor ms",
+                lambda one: in_turn(one["first search, processor ms"]),
+            ),
+        ]
+    )
 
 
 def timed(into: dict[str, float], name: str, opened: Callable[[], Library]) -> Library:

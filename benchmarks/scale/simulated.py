@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from scale.vectors import PER_VIDEO, made_queries, made_segments
 ROOT = Path(__file__).resolve().parents[2]
 SEGMENTS = 400_000
 DEPTHS = (5, 10, 20, 50, 100, 200)
+SHOWN = (10, 20, 50, 200)
 # As retrieval/index look: lists that a search begins with, vectors of each, and candidates for each answer.
 LISTS, IN_LIST, CANDIDATES = 128, 6000, 6
 
@@ -44,7 +45,9 @@ def main() -> None:
     videos = nearest_videos(options.work / "vectors.npy", options.queries)
     found = {
         "segments of a library": SEGMENTS,
-        "segments of one video among the best 200": round(float(np.mean([DEPTH / len(set(v)) for v in videos])), 2),
+        "segments of one video among the best 200": round(
+            float(np.mean([DEPTH / len(set(own)) for own in videos])), 2
+        ),
         "computed": [beside(videos, parts) for parts in (8, 32)],
         "simulated": [simulated(videos, size) for size in (10**8, 10**9)],
     }  # fmt: skip
@@ -112,6 +115,37 @@ def simulated(videos: Sequence[Sequence[int]], segments: int) -> dict[str, Any]:
         "recall, spread": by_depth(spread(videos, np.full(libraries, 1 / libraries))),
         "recall, by subject": by_depth(spread(videos, own / own.sum())),
     }
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """What was simulated as a table of Markdown."""
+
+    def recalls(values: Mapping[str, float]) -> str:
+        return " / ".join(f"{values[str(depth)]:.3f}".replace("0.", ".", 1) for depth in SHOWN)
+
+    depths = " / ".join(map(str, SHOWN))
+    rows = [
+        "| segments | libraries | codes scanned, GB | compared again at depth 200, GB "
+        f"| recall@200 at depth {depths}, videos at random | by subject |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {one['segments']:,} | {one['libraries']:,} | {one['GB scanned']} "
+        f"| {one['GB compared again, by depth']['200']} | {recalls(one['recall, spread'])} "
+        f"| {recalls(one['recall, by subject'])} |"
+        for one in found["simulated"]
+    ]
+    return "\n".join(rows)
+
+
+def farthest(found: Mapping[str, Any]) -> float:
+    """The largest difference between recall that was computed and simulated."""
+    pairs: Iterable[tuple[float, float]] = (
+        (one["recall"][depth], one["simulated"][depth])
+        for one in found["computed"]
+        for depth in one["recall"]
+    )
+    return max(abs(own - its) for own, its in pairs)
 
 
 def constants() -> dict[str, int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -11,12 +13,14 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.index.contract import Ids, Index, IndexStats, MadeOf, best_first
+from moviola.threads import compute_threads
 
 __all__ = ["SeveralIndexes"]
 
 
 class SeveralIndexes(Index):
-    """The nearest vectors of all of several indexes, which cannot be changed through it.
+    """The nearest vectors of all of several indexes, which cannot be changed through it. They are searched
+    side by side, by as many threads as the process may use.
 
     Each is searched to the whole depth, so what it finds of the nearest it finds here: of exact indexes the
     answer is that of one that holds all vectors, of others it is at least as near as theirs.
@@ -30,6 +34,7 @@ class SeveralIndexes(Index):
         super().__init__(parts[0].dim)
         self._parts, self._firsts = tuple(parts), np.array(firsts, np.int64)
         self._divided = MadeOf[tuple[Ids, ...]]()
+        self._threads = ThreadPoolExecutor(min(compute_threads(), len(parts)), "indexes")
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -70,7 +75,7 @@ class SeveralIndexes(Index):
         own: Sequence[Ids | None] = [None] * len(self._parts)
         if allowed is not None:
             own = self._divided.of(allowed, self, self._own_ids)
-        found = [part.search(queries, depth, allowed=ids) for part, ids in zip(self._parts, own, strict=True)]
+        found = list(self._threads.map(partial(_searched, queries, depth), self._parts, own))
         scores = np.concatenate([scores for scores, _ in found], axis=1)
         ids = np.concatenate(
             [ids + first for (_, ids), first in zip(found, self._firsts, strict=True)], axis=1
@@ -86,3 +91,9 @@ class SeveralIndexes(Index):
             part.flags.writeable = False
             own.append(part)
         return tuple(own)
+
+
+def _searched(
+    queries: NDArray[np.float32], depth: int, part: Index, allowed: Ids | None
+) -> tuple[NDArray[np.float32], Ids]:
+    return part.search(queries, depth, allowed=allowed)
