@@ -218,6 +218,24 @@ def test_all_else_is_that_of_one_library(single: Library, joined: Callable[..., 
         assert both.store.file_of(moment.video_id) == single.store.file_of(moment.video_id)
 
 
+def test_trained_models_answer_as_in_one_library(
+    library_of: Callable[[int, int], Path], tmp_path: Path
+) -> None:
+    """What models compute of whole videos is kept by each library, under its own numbers."""
+    folders = []
+    for own in ((0, len(FILMS)), (0, 3), (3, len(FILMS))):
+        folders.append(shutil.copytree(library_of(*own), tmp_path / f"trained {own}"))
+        with Library(folders[-1]) as library:
+            library.indexer.use(stage1="demo", refiner="demo")
+    with Library(folders[0], read_only=True) as single, Libraries(folders[1:]) as both:
+        for question in ("rare and frequent words", "a moment", "a sequence", "marks"):
+            assert _said(both, QUESTIONS[question], {}) == _said(single, QUESTIONS[question], {})
+    with Library(folders[1]) as library:
+        library.indexer.use(stage1="none")
+    with pytest.raises(EncoderMismatch, match="stage1 revision"):
+        Libraries(folders[1:])
+
+
 # -- ids, copies ---------------------------------------------------------------------------------------------
 
 
