@@ -236,6 +236,18 @@ def test_trained_models_answer_as_in_one_library(
         Libraries(folders[1:])
 
 
+def test_an_empty_library_adds_nothing(
+    single: Library, library_of: Callable[[int, int], Path], tmp_path: Path
+) -> None:
+    """Before its first video is in, whether it is the first or the last of them."""
+    with Library(tmp_path / "empty", encoder="demo", sentence_encoder="minilm"):
+        pass
+    for folders in ([tmp_path / "empty", single.folder], [single.folder, tmp_path / "empty"]):
+        with Libraries(folders) as both:
+            for question in ("rare and frequent words", "a moment", "names of videos"):
+                assert _said(both, QUESTIONS[question], {}) == _said(single, QUESTIONS[question], {})
+
+
 # -- ids, copies ---------------------------------------------------------------------------------------------
 
 
