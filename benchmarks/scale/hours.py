@@ -1,4 +1,4 @@
-"""The plan: what a library of so and so much film costs, from measured constants.
+"""The plan: what an hour to a million hours of film cost, from measured constants.
 
     python -m scale.hours [--cores 16] [--core-hour 0.04] [--gigabyte-month 0.08]        (in benchmarks/)
 

@@ -144,8 +144,8 @@ class KnownCopies:
     def joined(
         cls, parts: Mapping[int, KnownCopies], same: Iterable[Sequence[tuple[int, float]]] = ()
     ) -> KnownCopies:
-        """What is known of several libraries, by what is added to the row numbers of each, and groups of
-        videos of one content by row number, with their seconds.
+        """The copies that several libraries know, by a number that is added to the rows of each, and groups
+        of videos of one content by row number, with their seconds.
         """
         found = cls(
             _Pair((one, other), (Span(0.0, seconds), Span(0.0, seconds)), 1.0)

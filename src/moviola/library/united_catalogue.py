@@ -1,8 +1,8 @@
 """The catalogues of several libraries as one.
 
-A video's row number tells its library: that of its own catalogue, plus the library's place times
+A video's row number says which library has it: its own number, plus the library's place times
 :data:`STRIDE`. Its id is its own; where several libraries have a video of one id, each of these has the
-name of its library before it: ``holiday:beach``. What is counted is counted over all, so that a word weighs
+name of its library before it: ``holiday:beach``. Counts are those of all, so that a word weighs
 what it would in one library of all videos.
 """
 

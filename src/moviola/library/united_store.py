@@ -164,7 +164,7 @@ def tags_in(store: LibraryStore) -> dict[str, frozenset[str]]:
 
 
 def copies_in(store: LibraryStore) -> KnownCopies:
-    """What is known of videos that show the same; of several libraries also that the same file is in two."""
+    """Known copies: videos that show the same; of several libraries also those of one file."""
     if not isinstance(store, UnitedStore):
         return known_copies(store)
     by_content: dict[str, list[tuple[int, float]]] = defaultdict(list)

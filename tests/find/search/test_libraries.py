@@ -329,7 +329,7 @@ def test_a_library_that_fails_is_an_error(library_of: Callable[[int, int], Path]
         both.search("umbrella")
 
 
-def test_what_is_written_needs_one_library(joined: Callable[..., Libraries]) -> None:
+def test_writing_needs_one_library(joined: Callable[..., Libraries]) -> None:
     """Nothing is kept in a library that nobody named for it."""
     both = joined(3)
     for write in (
@@ -375,8 +375,8 @@ def test_commands_on_moments_of_several_libraries(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is printed is the answer of one library, and its moments are played, cut, exported, shown and
-    marked whichever library their video is in: also by commands that name the first alone.
+    """The printed answer is that of one library, and its moments are played, cut, exported, shown and
+    marked, whichever library their video is in: also by commands that name the first alone.
     """
     first = two[:2]
     rows = moviola("search", "red umbrella", *two, "--json").rows

@@ -304,7 +304,7 @@ class CueWords(Database):
         return list(dict.fromkeys(filter(None, written)))[:_MOST_NEAR]
 
     def terms_of_length(self, least: int, most: int) -> list[tuple[str, int]]:
-        """Terms of so many letters without their language, and how many cues hold each."""
+        """Terms with a number of letters, without their language, and how many cues hold each."""
         alike = (
             f"SELECT term, doc FROM {self._vocabulary()} "
             f"WHERE instr(term || '{MARK}', '{MARK}') - 1 BETWEEN ? AND ?"
