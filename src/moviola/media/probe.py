@@ -14,7 +14,7 @@ from av.video.stream import VideoStream
 
 from moviola.errors import MediaError, UnreadableMedia
 from moviola.media.animated_webp import is_animated
-from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
+from moviola.media.container import DAMAGE, has_box, open_container, promised_duration, video_stream
 from moviola.media.length import length_of
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
 from moviola.media.tracks import SoundTrack, boxed_text, chosen_track, sound_tracks, text_streams
@@ -24,6 +24,8 @@ __all__ = ["MediaInfo", "SubtitleStream", "lead_of", "probe"]
 
 # A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
+# Formats by their short names whose header may be that of the first fragment.
+_IN_FRAGMENTS = frozenset({"mov", "mp4", "m4a", "3gp", "3g2", "mj2"})
 # Seconds by which pictures begin later that count as a lead.
 _LEAST_LEAD = 0.1
 
@@ -86,6 +88,14 @@ class MediaInfo:
     def duration(self) -> float:
         """Seconds until the end, by :func:`moviola.media.length_of`, which reads the file."""
         return length_of(self.path)
+
+    @property
+    def about(self) -> float:
+        """Seconds until about the end: by the header, but for recordings in fragments, whose header speaks of
+        the first; without one, :attr:`duration`.
+        """
+        in_fragments = self.container in _IN_FRAGMENTS and has_box(self.path, b"moof")
+        return self.duration if self.promised is None or in_fragments else self.promised
 
     @property
     def frame_rate(self) -> float | None:

@@ -204,7 +204,7 @@ class Source:
 
     def seconds(self, ticks: int) -> float:
         """Time of a tick, in seconds from the stream's zero."""
-        return float((ticks - (self.zero or 0)) * self.tick)
+        return (ticks - (self.zero or 0)) * self.tick.numerator / self.tick.denominator
 
     @property
     def duration(self) -> float:

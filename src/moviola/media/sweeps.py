@@ -103,8 +103,8 @@ def _strays_along(shares: Floats, pictures: NDArray[np.float32], most: float) ->
     size, row = len(old), old[0].size
     scale = max(float(np.abs(old - new).mean()), 1e-6)
     off = np.zeros((2, 2))  # new and old picture, each where it is or moving with the edge
-    for share, picture in zip(shares.tolist(), pictures[1:-1], strict=True):
-        middle = round(share * size)
+    for number in np.argsort(np.abs(shares - 0.5), kind="stable").tolist():  # the middle shows most
+        picture, middle = pictures[number + 1], round(float(shares[number]) * size)
         edges = range(max(middle - _UNEVEN, 1), min(middle + _UNEVEN, size - 1) + 1)
         here = np.full((2, 2), np.inf)
         for edge in edges:

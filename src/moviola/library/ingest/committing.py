@@ -118,7 +118,7 @@ class Commits:
         }  # fmt: skip
         film = UnfinishedFilm(
             file.hash, file.size, file.mtime_ns, self._made(), part.moments, part.seconds,
-            encoded.info.duration, frames, encoded.repeats + (before.repeats if before else 0), state,
+            encoded.info.about, frames, encoded.repeats + (before.repeats if before else 0), state,
         )  # fmt: skip
         store.stills.put(file.hash, part.stills, None)
         shown = self._shows(file, before, part.seconds)

@@ -341,7 +341,7 @@ class Film:
             waiting.begun = True
             sightings, self._held = self._after_held(sightings), []
         end = self._last_moment(self._next)
-        taken = []
+        taken: list[Sighting] = []
         for one in sightings:
             if one[0] == "cut off":
                 self._held = [held for held in self._held if held[1] <= one[1]]

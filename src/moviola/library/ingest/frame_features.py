@@ -295,7 +295,7 @@ def _underway(
             return _Underway(file, Film(file.path, rate, sys.maxsize, 1), info, 1)
         length, known = part_length(rate), begun(file)
         moments = known.moments if known else 0
-        parts = math.ceil((info.duration * rate - moments) / length)
+        parts = math.ceil((info.about * rate - moments) / length)
         lanes = max(1, min(compute_threads(), _MOST_LANES, parts))
         film = Film(file.path, rate, length, lanes, identity=partial(_identity, file.path), begun=known)
         return _Underway(file, film, info, lanes, moments)
