@@ -209,6 +209,7 @@ class FrameStream:
         except CannotPrune:
             if self._watcher:
                 self._watcher.cut_off(since)
-            self._decoded_before = self._source.decoded
-            self._source = self._open()
+            if self._source.begun:
+                self._decoded_before = self._source.decoded
+                self._source = self._open()
         yield from every_picture(self._source, self._grid, k, self._watcher, since)

@@ -169,6 +169,11 @@ class Source:
                         setattr(packet, name, stamp + round(moved / packet.time_base))
             yield packet
 
+    @property
+    def begun(self) -> bool:
+        """Whether packets were read."""
+        return self._packets > 0
+
     def _read(self, *streams: Stream) -> Iterator[Packet[Any]]:
         errors = 0
         while errors < _ERRORS_IN_A_ROW:

@@ -286,10 +286,21 @@ def test_what_must_be_decoded_whole_is_decoded_once(
             next(decoded)
         return frames
 
+    opens = count(0)
+    opening = av.open
+
+    def opened(file: str, *arguments: Any, **options: Any) -> Any:
+        if Path(file).parent == films:
+            next(opens)
+        return opening(file, *arguments, **options)
+
+    monkeypatch.setattr(av, "open", opened)
     monkeypatch.setattr(Source, "decode", decode)
     alone = indexed(tmp_path / "1", films, 32, 1)
     once = next(decoded)
-    # Where damage is met on the way: in parts until then, whole, and once more where a cut is near the damage.
+    # What is in it, its pictures, what it says of itself; of a damaged one its rest, and what is unclear.
+    assert next(opens) == 3 if kind == "avi" else next(opens) <= 7
+    # Where damage is met on the way: in parts until then, whole, and up to what is unclear near the damage.
     assert once <= (1.05 if kind == "avi" else 2.9) * SECONDS * RATE
     for threads in (2, 3):
         before = next(decoded)

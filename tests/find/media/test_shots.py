@@ -11,6 +11,7 @@ import av
 import numpy as np
 import pytest
 from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -278,6 +279,7 @@ def encoded(path: Path, images: Sequence[Image], settings: str, rate: int = 25) 
     options = {"x264-params": settings, "crf": "23"} if path.suffix == ".mp4" else {"bf": "2", "g": "250"}
     with av.open(str(path), "w") as container:
         stream = container.add_stream(CODECS[path.suffix], rate=rate, options=options)
+        assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.codec_context.thread_count = 1
         stream.bit_rate = 0 if path.suffix == ".mp4" else 4_000_000

@@ -113,27 +113,29 @@ class VideoEncoder:
         begun: Callable[[FoundFile], Begun | None] | None = None,
     ) -> Iterator[Outcome]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
-        early: tuple[FoundFile, Subtitled] | None = None
+        early: tuple[FoundFile, Subtitled, Facts | None] | None = None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
             stills_every=self.stills_every, own=own, begun=begun,
         ):  # fmt: skip
             if isinstance(outcome, EncodedPart):
                 if early is None or early[0] != outcome.file:
-                    early = outcome.file, self._subtitles(outcome.file, math.inf)[0]
+                    facts = facts_of(outcome.file.path)
+                    early = outcome.file, self._subtitles(outcome.file, math.inf, facts), facts
                 yield replace(outcome, subtitles=early[1])
             elif isinstance(outcome, Refused):
                 yield outcome
             else:
-                subtitles, facts = self._subtitles(outcome.file, outcome.duration)
+                known = early[2] if early is not None and early[0] == outcome.file else None
+                facts = known or facts_of(outcome.file.path)
+                subtitles = self._subtitles(outcome.file, outcome.duration, facts)
                 sentences = self.encoders.sentence_rows(subtitles.cues)
                 yield replace(outcome, subtitles=subtitles, facts=facts, sentences=sentences)
 
-    def _subtitles(self, file: FoundFile, duration: float) -> tuple[Subtitled, Facts | None]:
-        """Subtitles and chapters of a film, and what its file says of it."""
-        facts = facts_of(file.path)
+    def _subtitles(self, file: FoundFile, duration: float, facts: Facts | None) -> Subtitled:
+        """Subtitles of a film, and the chapters of which its file says."""
         subtitles = read_cues(file, duration, facts)
-        return with_chapters(subtitles, facts, duration) if facts else subtitles, facts
+        return with_chapters(subtitles, facts, duration) if facts else subtitles
 
     def one(self, file: FoundFile) -> Encoded | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""
