@@ -199,7 +199,9 @@ class FrameStream:
 
     def _pictures(self) -> Iterator[tuple[int, Picture]]:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""
-        k, since = 0, -math.inf
+        # Before a part that is not the first one, a watcher knows the pictures.
+        before = self._grid.number(0) - 1
+        k, since = 0, -math.inf if before < 0 else float(self._grid.first + before * self._grid.step)
         try:
             for k, picture in needed_pictures(self._source, self._grid, self._watcher):
                 since = self._source.seconds(picture.since)

@@ -274,7 +274,7 @@ def test_what_must_be_decoded_whole_is_decoded_once(
     long_film: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catches threads that each decode a whole film which none can decode in parts, another answer by several
-    threads than by one, and looking for its shots in a further pass.
+    threads than by one or after an interruption, and looking for its shots in a further pass.
     """
     films = irregular(long_film, tmp_path / "films", kind)
     decoded = count(0)
@@ -305,5 +305,12 @@ def test_what_must_be_decoded_whole_is_decoded_once(
     for threads in (2, 3):
         before = next(decoded)
         assert indexed(tmp_path / str(threads), films, 32, threads) == alone
-        in_flight = 0 if kind == "avi" else threads * 32 * RATE
+        in_flight = 0 if kind == "avi" else SECONDS * RATE  # at most
         assert next(decoded) - before <= once + in_flight + 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(frame_features, "compute_threads", lambda: 2)
+        with Library(tmp_path / "again", encoder="demo", sentence_encoder="none") as library:
+            library.index(films, progress=_Stop(library, 2))
+            assert library.catalogue.unfinished()
+    assert indexed(tmp_path / "again", films, 32, 2) == alone

@@ -258,7 +258,7 @@ class Film:
         ) as stream:
             frames = iter(stream)
             for part in count(self._first + number, self.lanes):
-                if not self._permits[number].get():
+                if not self._permits[number].get() or self._cut_off:
                     return None
                 start, end = (float(part_ * self._length * parts.step) for part_ in (part, part + 1))
                 left = self._length
