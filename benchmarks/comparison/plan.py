@@ -47,6 +47,9 @@ class Cut:
         one_pool: all films are those of each split, as in TVR-Ranking and SPR: queries of training, val and
             test are apart, and search the same films, from which positives are drawn, too. Else each split
             has films of its own, which no other one has seen.
+        scrambled: features of texts are turned at random (:func:`comparison.streams.scramble_texts`), so that
+            the encoder knows nothing of which words go with which pictures: a control for models that begin
+            with what it knows.
     """
 
     similarity: str = "slots"
@@ -54,10 +57,11 @@ class Cut:
     clip_seconds: float = 1.0
     share: float = 1.0
     one_pool: bool = False
+    scrambled: bool = False
 
 
 WHOLE = Cut()
-POOL = "report-pool"
+POOL, SCRAMBLED = "report-pool", "report-scrambled"
 
 WORLDS = {
     "report": WHOLE,
@@ -66,6 +70,7 @@ WORLDS = {
     "report-1.5s": Cut(clip_seconds=1.5),
     "report-fifth": Cut(share=0.2),
     POOL: Cut(one_pool=True),
+    SCRAMBLED: Cut(one_pool=True, scrambled=True),
 }
 """All are of the same films; the queries of val and test are the same in all."""
 
@@ -79,6 +84,9 @@ LARGE = ("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem")
 
 IN_POOL = ("spr-stage1", "xml", "reloclnet", "spr-relo", "conquer", "prem", "spr-clip", "prem-given", "reel")
 """Recipes of the preset ``pool``, in this order."""
+
+CONTROLS = ("spr-stage1", "spr-relo", "xml", "spr-clip")
+"""Recipes of the presets of one pool that have rows with scrambled texts."""
 
 CONQUERS = ("general", "disjoint", "exclusive")
 
@@ -159,6 +167,7 @@ class Preset:
         unseen: recipes whose main rows are trained with films that are apart, too.
         readings: with SPR's strong and weak positives in both readings of its section 4.7.
         regularised: main rows that are trained by each of :data:`REGULARISED` too.
+        controls: recipes whose main rows are trained on features of scrambled texts, too.
         narrator: films have one, so that there are subtitles; else all features and queries are of pictures,
             and ``queries`` is the number of all that the films have.
     """
@@ -187,6 +196,7 @@ class Preset:
     unseen: tuple[str, ...] = ()
     readings: bool = False
     regularised: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
     narrator: bool = True
 
 
@@ -308,13 +318,13 @@ PRESETS: dict[str, Preset] = {
     "pool": Preset(
         videos=300, queries=500, films=99, tops=TOPS, top=20, seeds=(0, 1, 2), other_seeds=(0,),
         segments=50, budgets=_budgets(1.0), studies=False, recipes=IN_POOL,
-        conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True,
+        conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True, controls=CONTROLS,
         regularised=("xml", "reloclnet", "conquer-exclusive", "prem"),
     ),
     "pool-small": Preset(
         videos=120, queries=377, films=881001, tops=(20,), top=20, seeds=(0, 1, 2), segments=50,
         budgets=_budgets(1 / 3), studies=False, recipes=IN_POOL, conquers=("general", "exclusive"),
-        world=POOL, unseen=IN_POOL, narrator=False, encoder="bb612cd684efdf7c",
+        world=POOL, unseen=IN_POOL, controls=CONTROLS, narrator=False, encoder="bb612cd684efdf7c",
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
@@ -370,6 +380,7 @@ class _Planner:
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         yield from self.elsewhere("report", preset.unseen, "unseen")
+        yield from self.elsewhere(SCRAMBLED, preset.controls, "controls")
         if preset.readings:
             yield from self.readings()
         for row in preset.regularised:

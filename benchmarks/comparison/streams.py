@@ -9,6 +9,7 @@ stage 1 and SPR_CLIP read, which know no subtitles.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
-from moviola.features import Computed, FeatureFolder, convert, describe_folder
+from moviola.features import Computed, FeatureFolder, KeyedShards, convert, describe_folder
 from moviola.library import LibrarySource
 from moviola.library.disk.store import LibraryStore
 
-__all__ = ["export_two_streams", "principal_axes"]
+__all__ = ["export_two_streams", "principal_axes", "scramble_texts"]
 
 
 def export_two_streams(
@@ -78,3 +79,28 @@ def principal_axes(subtitles: Iterable[NDArray[np.float64]], most: int) -> NDArr
     gram = sum(own.T @ own for own in subtitles)
     axes: NDArray[np.float32] = np.linalg.eigh(gram)[1][:, ::-1][:, :most].astype(np.float32)
     return axes
+
+
+def scramble_texts(features: FeatureFolder, out: Path, seed: int = 0) -> FeatureFolder:
+    """The same features with the rows of queries turned by one rotation at random, in a new folder.
+
+    Texts are as alike among each other as before, and as far from pictures as chance has it: what an encoder
+    knows of which words go with which pictures is gone. What a sentence encoder makes of a query, its first
+    row where there are subtitles, stays, as do all videos.
+    """
+    queries, own = KeyedShards(features.folder / "queries"), int(features.facts.subtitle_dim > 0)
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(queries.dim, queries.dim)))
+
+    def turned(key: str) -> NDArray[np.float32]:
+        rows = queries.read(key).astype(np.float32)
+        rows[own:] = rows[own:] @ turn.astype(np.float32)
+        return rows
+
+    convert(Computed(queries.keys(), turned), out / "queries")
+    for stream in ("visual", "subtitles")[: 1 + own]:
+        shutil.copytree(features.folder / stream, out / stream, copy_function=_linked)
+    return describe_folder(out, features.facts, features.durations, features.shots)
+
+
+def _linked(first: str, second: str) -> None:
+    Path(second).hardlink_to(first)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from comparison.plan import WHOLE, Cut
-from comparison.streams import export_two_streams
+from comparison.streams import export_two_streams, scramble_texts
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, InvalidValue
@@ -62,7 +62,7 @@ class World:
     @cached_property
     def features(self) -> FeatureFolder:
         """The features of every film and query."""
-        return FeatureFolder.open(self.of_clips("features"))
+        return FeatureFolder.open(self.of_clips("features-scrambled" if self.cut.scrambled else "features"))
 
     def videos(self, split: str) -> list[str]:
         """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it; or all."""
@@ -153,6 +153,10 @@ def prepare(
                 export_two_streams(library.store, texts, features, fitted_on=training)
             else:
                 export_features(library.store, texts, features)
+    scrambled = world.of_clips("features-scrambled")
+    if cut.scrambled and not (scrambled / "features.json").is_file():
+        note("scrambling the features of texts")
+        scramble_texts(FeatureFolder.open(features), scrambled)
     there = read_json(films / "gridhouse.json")
     held = (there["videos"], there.get("edited_videos", 0), there["seed"])
     if held != (videos, edited_videos, seed):

@@ -120,3 +120,27 @@ def test_nothing_to_fit_on_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyP
 def test_films_without_a_narrator_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidValue, match="no subtitles in its videos"):
         exported(tmp_path, monkeypatch, None)
+
+
+def test_scrambled_texts_are_as_alike_as_before_and_know_no_pictures(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One rotation for all rows of the picture encoder; the sentence encoder's row, and videos, stay."""
+    whole = exported(tmp_path, monkeypatch, few_axes())
+    scrambled = streams.scramble_texts(whole, tmp_path / "scrambled")
+    for ours, theirs in zip(
+        (scrambled.videos().visual.read(0), scrambled.videos().subtitles.read(1)),  # type: ignore[union-attr]
+        (whole.videos().visual.read(0), whole.videos().subtitles.read(1)),  # type: ignore[union-attr]
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    both = [
+        np.concatenate([folder.queries(["q"], [text]).tokens(0) for text in ("x", "yy")])
+        for folder in (whole, scrambled)
+    ]
+    of_sentences = [0, 3]
+    np.testing.assert_allclose(both[1][of_sentences], both[0][of_sentences], atol=1e-3)
+    own, turned = (np.delete(rows, of_sentences, axis=0) for rows in both)
+    np.testing.assert_allclose(turned @ turned.T, own @ own.T, rtol=1e-2, atol=1e-2)
+    assert not np.allclose(turned, own, atol=0.1)
+    assert scrambled.facts == whole.facts and scrambled.durations == whole.durations
