@@ -2,7 +2,7 @@
 
     python benchmarks/answerable.py FILMS OUT [--steps 500] [--seeds 0 1 2]
 
-FILMS is a gridhouse of `moviola gridhouse`, without a narrator. Its annotations are written anew to OUT, in
+FILMS is a gridhouse of `moviola gridhouse`, without a narrator. Its annotations are written to OUT, in
 one pool, with half as many queries that nothing answers as others, in the same words. Reel is trained on the
 demo's stage 1 with and without ``model.answerable``, on the same pair files; without it, such queries are not
 learned from, but calibrate its scores on val, too. The library then answers the test queries as `moviola
@@ -101,17 +101,17 @@ def counts(path: Path) -> list[int]:
 
 def searched(out: Path, model: Path, queries: Path) -> Run:
     """What `moviola search` answers with a model."""
-    asked = read_queries(queries)
+    given = read_queries(queries)
     with Library(out / "library") as library:
         library.indexer.use(refiner=str(model))
-        answers = library.search_many(asked, SearchOptions(top_k=DEPTH, by="visual"))
+        answers = library.search_many(given, SearchOptions(top_k=DEPTH, by="visual"))
     rows = [
         (query.query_id, moment.video_id, moment.start, moment.end, moment.score)
-        for query, moments in zip(asked, answers, strict=True)
+        for query, moments in zip(given, answers, strict=True)
         for moment in moments
     ]
     return Run.from_columns(
-        *zip(*rows, strict=True), queries=[query.query_id for query in asked], ranked=True
+        *zip(*rows, strict=True), queries=[query.query_id for query in given], ranked=True
     )
 
 

@@ -77,7 +77,7 @@ def measured(world: Path, library: Path) -> dict[str, Any]:
     coarse = answered(world, library, run, "--no-refine")
     moviola("library", "use", "--library", library, "--stage1", "demo", "--refiner", "demo")
     refined = answered(world, library, run)
-    score, right = first_answers(read_run(run), read_qrels(world / "test.json"))
+    score, right, _ = first_answers(read_run(run), read_qrels(world / "test.json"))
     with Library(library) as opened:
         searching = milliseconds(opened, world)
         shots, at_cuts = found_shots(opened, world), moments_at_cuts(world)

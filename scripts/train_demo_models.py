@@ -158,7 +158,9 @@ def measured(world: World, stage1: Path, reel: Path, *, calibrated: bool, videos
     for first in FIRST if calibrated else ():
         honest += [
             f"| {first} | {low:.1f} to {high:.1f} | {answers:,} | {score:.2f} | {share:.2f} |"
-            for low, high, answers, score, share in reliability(*first_answers(shown.run, shown.qrels, first))
+            for low, high, answers, score, share in reliability(
+                *first_answers(shown.run, shown.qrels, first)[:2]
+            )
         ]
     return CARD.format(
         plain=videos[0], edited=videos[1], seed=SEED, top=TOP, films=shown.videos,

@@ -210,9 +210,10 @@ class Retrieval:
                 parts.append(self._calibrated(own, refined, own_scale, distinct))
         offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
         nothing = (np.empty(0, np.int64), *[np.empty(0)] * 4)
-        columns = map(np.concatenate, zip(nothing, *parts, strict=True))
+        columns = zip(nothing, *parts, strict=True)
+        video, start, end, match, score = (np.concatenate(column) for column in columns)
         known = None if np.isnan(answerable).all() else answerable
-        return Moments(offsets, *columns, answerable=known)
+        return Moments(offsets, video, start, end, match, score, known)
 
     def _calibrated(
         self, proposals: Proposals, refined: Refined, scale: Scale | None, distinct: bool

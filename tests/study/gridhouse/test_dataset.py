@@ -305,7 +305,7 @@ def test_nothing_answers_queries_for_what_is_absent(world: Path, tmp_path: Path)
     )
 
 
-def test_what_is_absent_has_no_relevance_to_any_moment() -> None:
+def test_absent_things_have_no_relevance_to_any_moment() -> None:
     """By the rule of relevance; and a world that holds everything is refused, not searched for ever."""
     moments = [m.slots for n in range(4) for m in gridhouse.simulate(n, number=n, video_id="v").moments]
     taken: set[str] = set()

@@ -42,7 +42,7 @@ def test_a_known_slope_and_intercept_are_recovered(slope: float, intercept: floa
 
 @pytest.mark.parametrize("weight", [0.7, 0.0, -0.7])
 def test_the_log_odds_that_a_query_has_an_answer_get_their_weight(weight: float) -> None:
-    """Of answers as of queries; where they mislead, or are all equal, they have none."""
+    """Of answers, those of their queries; where they mislead, or are all equal, they have none."""
     draw = np.random.default_rng(0)
     raw, sure = draw.normal(0, 2, 20_000), np.repeat(draw.normal(3, 2, 2000), 10)
     right = draw.random(len(raw)) < sigmoid(1.5 * raw + weight * sure - 1)

@@ -56,10 +56,10 @@ def add_absent(
     if not 0 <= share < math.inf:
         raise InvalidValue(f"absent {share}: give a share of the queries of each split, 0 or more, like 0.5")
     draw, number = np.random.default_rng([len(moments), 0xAB5]), sum(counts.values())
-    asked = {
+    wanted = {
         split: absent_queries(moments, round(share * count), taken, draw) for split, count in counts.items()
     }
-    for split, queries in asked.items():
+    for split, queries in wanted.items():
         entries = [
             {"query_id": place, "query": text, "type": "v", "relevant_moment": []}
             for place, (text, _) in enumerate(queries, start=number)
@@ -83,14 +83,14 @@ def absent_queries(
         count: how many queries, >= 0.
 
     Raises:
-        InvalidValue: so many things that the films do not hold cannot be found.
+        InvalidValue: the films do not lack enough for that number of queries.
     """
     different = list(dict.fromkeys(moments))
     found: list[tuple[str, Slots]] = []
     for number in range(count):
         for _ in range(_TRIES):
-            asked = _changed(pick(moments, draw), draw)
-            text, named = imprecise(asked, draw) if number % 2 else (caption(asked, draw), asked)
+            slots = _changed(pick(moments, draw), draw)
+            text, named = imprecise(slots, draw) if number % 2 else (caption(slots, draw), slots)
             if text not in taken and not any(relevance(named, there) for there in different):
                 taken.add(text)
                 found.append((text, named))
