@@ -22,7 +22,7 @@ from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures import Run, read_qrels
 from moviola.study.training.batches import padded, token_batch, video_batch
 from moviola.study.training.data import Pairs, Split, batches_by_length
-from moviola.study.training.one_video import of_each_video
+from moviola.study.training.one_video import best_answers, of_each_video
 from moviola.study.training.recipes import recipe
 from moviola.study.training.settings import read_settings
 from moviola.study.training.tasks.candidates import CandidateSampling
@@ -415,6 +415,16 @@ def test_pairs_of_level_0_are_not_learned_from(tmp_path: Path) -> None:
     assert pairs.start[pairs.moment].tolist() == [2]
     with pytest.raises(InvalidValue, match="relevance 0"):
         replace(pairs, relevance=np.zeros(1)).of_answers()
+
+
+def test_a_query_that_nothing_answers_has_no_video_of_its_own(world: Any) -> None:
+    """Moments of relevance 0 are no truth of retrieval in one video, however few there are beside them."""
+    split = world.val
+    pairs = split.pairs
+    whole = replace(split, pairs=replace(pairs, relevance=np.where(pairs.query == 1, 0.0, pairs.relevance)))
+    asked = {name for part in of_each_video(whole) for name in part.queries.query_ids}
+    assert asked == set(pairs.query_ids) - {pairs.query_ids[1]}
+    assert not best_answers(whole).rows()[pairs.query_ids[1]]
 
 
 def test_queries_that_nothing_answers_are_those_that_the_file_says(tmp_path: Path) -> None:

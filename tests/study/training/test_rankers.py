@@ -28,7 +28,7 @@ from moviola.study.models.batches import PairBatch
 from moviola.study.models.pretrained import build
 from moviola.study.models.running import TorchRunner
 from moviola.study.training.batches import token_batch
-from moviola.study.training.corpus import PooledVideos, encoded_corpus
+from moviola.study.training.corpus import PooledVideos, best_videos, encoded_corpus
 from moviola.study.training.data import Pairs, Split
 from moviola.study.training.recipe import AnswerSettings, Trained, train
 from moviola.study.training.recipes import recipe
@@ -554,6 +554,15 @@ def test_whole_videos_are_judged_by_their_most_relevant_moment(world: Any) -> No
 
     assert list(judged(relevance).values()) == pytest.approx([1.0] * 4)
     assert judged(-relevance)["video nDCG@5"] < 1
+
+
+def test_of_videos_with_equal_scores_the_first_comes_first(world: Any) -> None:
+    """Whole videos by a score, ties in the order of the videos, so that a run is the same everywhere."""
+    features = world.val.features
+    count = len(features)
+    scores = np.array([[0.5] * count, [0.1, *[0.7] * (count - 1)]], np.float32)
+    found = best_videos(lambda some: scores[some], features, 2, keep=3)
+    assert found.video.tolist() == [0, 1, 2, 1, 2, 3]
 
 
 def test_negatives_are_drawn_from_all_of_the_pool(world: Any) -> None:

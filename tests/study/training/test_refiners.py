@@ -260,6 +260,29 @@ def test_lists_are_what_they_say(splits: tuple[Split, Split]) -> None:
     assert 0 < len(free) < len(split.proposals.video)
 
 
+def test_at_its_edges_a_moment_is_held_and_not_touched(splits: tuple[Split, Split]) -> None:
+    """A proposal with the moment's own start and end holds it; a window whose context ends where the moment
+    begins, or begins where it ends, has nothing of it, and one that reaches in by a hair has.
+    """
+    split = splits[0]
+    count = len(split.pairs.start)
+    pairs = replace(split.pairs.select(np.array([0])), start=np.full(count, 8.0), end=np.full(count, 12.0))
+    query, video = int(pairs.query[0]), int(pairs.video[pairs.moment[0]])
+    spans = [
+        (8.0, 12.0),
+        (2.0, 6.0),
+        (14.0, 18.0),
+        (2.0, 6.001),
+        (13.999, 18.0),
+        (8.0, 11.999),
+        (8.001, 12.0),
+    ]
+    proposals = proposals_of([(query, video, *span) for span in spans], len(split.queries))
+    pool = Examples(split.features, pairs, proposals, WindowSampling(context=2.0))
+    assert pool.holding.rows.tolist() == [0]
+    assert pool.free.rows.tolist() == [1, 2]
+
+
 def test_what_the_pseudo_set_names_beyond_the_first_is_no_negative(splits: tuple[Split, Split]) -> None:
     split = splits[0]
     before = examples(split)
