@@ -282,6 +282,17 @@ def test_moments_of_pooled_videos_end_with_their_videos(world: Any) -> None:
             assert np.allclose(spans, np.array(clips) * duration / 5)
 
 
+def test_moments_in_a_last_clip_that_is_cut_short_end_with_the_video(world: Any) -> None:
+    """Not with the clip, which is a whole second."""
+    val = world.val
+    short = replace(val, features=replace(val.features, durations=val.features.durations - 0.4))
+    moments = XML_RECIPE.moments(
+        untrained("xml", short, "model.shortest_span=0", "model.top_moments=100"), short, AnswerSettings()
+    )
+    ends = short.features.durations[moments.video]
+    assert (moments.end <= ends).all() and (moments.end == ends).any()
+
+
 def test_negatives_are_videos_without_an_answer_that_the_retriever_likes_best(world: Any) -> None:
     split = world.train
     pairs, count = split.pairs, len(split.pairs.videos)

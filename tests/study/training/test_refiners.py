@@ -354,6 +354,21 @@ def test_strong_comes_before_weak(
     assert seen_strong.isdisjoint(seen_weak)
 
 
+def test_one_moment_beyond_the_strong_ones_is_weak(
+    splits: tuple[Split, Split], draw: np.random.Generator
+) -> None:
+    """A query with one moment more than strong ones takes part, with its last as the weak one."""
+    pairs = splits[0].pairs
+    fewest = int(pairs.of_query.counts.min())
+    for strong, there in ((fewest - 1, True), (fewest, False)):
+        pool = examples(splits[0], strategy="strong-weak", strong=strong, weak=5)
+        drawn = STRATEGIES["strong-weak"](pool, draw)
+        assert drawn.weak is not None
+        for query in np.flatnonzero(pairs.of_query.counts == fewest).tolist():
+            weak = drawn.weak[pairs.query[drawn.pairs] == query].tolist()
+            assert weak == ([pairs.of_query.rows_of(query)[-1]] if there else [])
+
+
 def test_weak_positives_are_trained_where_that_is_chosen(splits: tuple[Split, Split]) -> None:
     """Both readings of the paper: which pairs are ever trained, and which are kept below a strong one.
 
