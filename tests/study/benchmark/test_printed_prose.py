@@ -84,6 +84,12 @@ def p_of(comparison: Comparison, job: str, other: str) -> float:
     return max(permutation_test(own) for own in gains)
 
 
+def last_and_best_before(comparison: Comparison, job: str) -> Numbers:
+    """Val at the last evaluation of a training, and the best of those before."""
+    *before, last = (row[2] for row in comparison.job(job)["phases"][-1]["curve"])
+    return [last, max(before)]
+
+
 def bound(job: str) -> float:
     """A stage 1's practical bound."""
     return float(THIRD.job(job)["bound"])
@@ -266,6 +272,48 @@ def stored() -> dict[str, Numbers]:
             *ndcg("prem-truth", "prem-video-only-truth"),
             *first_right("prem-video-only-truth"),
             THIRD.late_gain("prem-n20"),
+        ],
+        "- **Of the practical upper bound** (.820": [
+            bound("spr-stage1-n20"),
+            *map(THIRD.part_of_bound, ("spr-relo-n20", "spr-relo-large-n20", "spr-relo-large-longer")),
+            PAPERS,
+            *map(THIRD.part_of_bound, ("reel-n20", "reel-n20-seed2", "reel-second", "reel-second-seed2")),
+            THIRD.job("spr-stage1-n20")["with_lines"]["beside"],
+            THIRD.part_of_bound("reel-second-lines", lines=True),
+        ],
+        "- **What only subtitles answer is found where": [
+            *(of_type(f"{row}-lines", "t") for row in ("reel", "spr-relo", "conquer-disjoint")),
+            *(of_type(f"{row}-n20", "t") for row in ("reel", "spr-relo", "conquer-disjoint")),
+            of_type("spr-relo-lines-apart", "t"),
+            of_type("spr-relo-lines-apart", "v"),
+            of_type("spr-relo-lines", "v"),
+            PAPERS,  # measured once, see benchmarks/README.md
+            *(
+                number
+                for row in ("reloclnet-n20", "xml-n20", "prem-n20")
+                for number in THIRD.spread_of_type(row, "t")
+            ),
+        ],
+        "- **Ten subtitle lines instead of ten": [
+            THIRD.job(job)["with_lines"]["bound"]
+            for first in ("reel-stage1-n20", "spr-stage1-n20")
+            for job in with_seeds(first)
+        ],
+        "- **The order of the figures stays**": [
+            *(LARGE.ndcg("reel-n20", over) - LARGE.ndcg("spr-clip-n20", over) for over in OVERLAPS),
+            p_of(LARGE, "reel-n20", "spr-clip-n20"),
+            LARGE.ndcg("spr-clip-n20") / LARGE.ndcg("xml-longer"),
+            LARGE.late_gain("prem-longer"),
+            *last_and_best_before(LARGE, "prem-longer"),
+            *(LARGE.ndcg("spr-relo-longer", over) - LARGE.ndcg("spr-relo-n20", over) for over in (0.5, 0.7)),
+            max(THIRD.late_gain(name) for name in with_seeds("spr-relo-n20")),
+        ],
+        "- **Of the practical upper bound** (.812": [
+            LARGE.job("spr-stage1-n20")["bound"],
+            *map(LARGE.part_of_bound, ("spr-relo-n20", "spr-relo-longer", "spr-clip-n20", "reel-n20")),
+            THIRD.part_of_bound("reel-n20"),
+            *counted("large", "PUB", "100", "200"),
+            *counted("large", "Reel nDCG@20,IoU>=0.5", "100", "200"),
         ],
         "- **+SL and +PR on XML**": [
             *spreads("xml-pr", "xml-sl-pr", "xml-n1", "xml-sl"),
