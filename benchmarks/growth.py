@@ -2,9 +2,9 @@
 
     python benchmarks/growth.py --segments 383800 --batch 4100 --work bench
 
-Made segments (``scale/vectors.py``) come in batches; after each the index is opened, extended and published in a
-new process, as ``moviola index`` does. Bytes are those of files that were not there before, manifests included;
-memory is the high water of such a process less what it took with its libraries alone.
+Made segments (``scale/vectors.py``) come in batches; after each the index is opened, extended and published
+in a new process, as ``moviola index`` does. Bytes are those of files that were not there before, manifests
+included; memory is the high water of such a process less what it took with its libraries alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import shutil
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,7 +46,7 @@ def main() -> None:
         folder.mkdir(parents=True)
     alone(extend, options.work, whole, 0, options.segments)
     begins = [0, *range(options.first, options.segments, options.batch), options.segments]
-    taken = [alone(extend, options.work, grown, *span) for span in zip(begins, begins[1:], strict=False)]
+    taken = [alone(extend, options.work, grown, *span) for span in pairwise(begins)]
     later = taken[1:]
     added = sum(one["added"] for one in later)
     final = stored(whole) / options.segments

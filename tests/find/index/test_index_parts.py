@@ -1,4 +1,4 @@
-"""An index in immutable parts: whatever is published in whatever order, it answers as one that was built anew."""
+"""An index in immutable parts: whatever is published in whatever order, it answers as one built anew."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def test_any_sequence_of_changes_and_kills_answers_as_an_index_built_anew(
     changes: list[tuple[int, int, int, int | None]],
     seed: int,
 ) -> None:
-    """Among others: a vector that was replaced is found as it was, one that was removed comes back by a merge,
-    deltas are joined in a wrong order, a file is deleted that a manifest still names.
+    """Among others: a vector that was replaced is found as it was, one that was removed comes back by a
+    merge, deltas are joined in a wrong order, a file is deleted that a manifest still names.
     """
     folder, generator = tmp_path_factory.mktemp("index"), np.random.default_rng(seed)
     content: Content = dict(enumerate(vectors(70, seed)))
@@ -233,7 +233,7 @@ def test_damage_of_any_file_is_noticed(tmp_path: Path, suffix: str, how: str) ->
 @settings(deadline=None, max_examples=200)
 @given(sizes=st.lists(st.integers(1, parts.LARGEST), max_size=60))
 def test_merges_leave_few_groups_of_a_size(sizes: list[int]) -> None:
-    """Each once; of each class fewer than the fan-out; none that is full grows, nor beyond half as much again."""
+    """Each once; of each class fewer than the fan-out; none that is full grows, none beyond all bounds."""
     bundles = parts.merges(sizes)
     assert sorted(place for bundle in bundles for place in bundle) == list(range(len(sizes)))
     merged = [sum(sizes[place] for place in bundle) for bundle in bundles]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,8 @@ def current_index(
         own = [ids[np.isin(unpack_ids(ids)[0], gone)] for ids in index.id_parts()]
         index.remove(np.concatenate(own))
     lacking = (counts > 0) & ~np.isin(videos.rows, rows)
-    _extend(store, name, videos, index, lacking, int(counts[lacking].sum()))
+    pieces = _pieces(store, name, videos, videos.rows[lacking].tolist())
+    _extend(index, pieces, int(counts[lacking].sum()))
     return index, len(gone) > 0 or bool(lacking.any())
 
 
@@ -123,10 +124,9 @@ def _videos_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _extend(
-    store: LibraryStore, name: str, videos: VideoTable, index: Index, lacking: NDArray[np.bool_], count: int
+    index: Index, pieces: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]], count: int
 ) -> None:
-    """Add the ``count`` vectors of videos that an index lacks; by way of a file if they are many."""
-    pieces = _pieces(store, name, videos, videos.rows[lacking].tolist())
+    """Add ``count`` vectors, which come in parts; by way of a file if they are many."""
     if count <= _PIECES_AT_ONCE:
         for ids, vectors in pieces:
             index.add(ids, vectors)
