@@ -201,6 +201,12 @@ class FeatureShards:
             self._deleted[number] = self._maps.pop(number)
             self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
+    def give_back(self) -> None:
+        """Have rows that were read no longer count as memory of the process; they are read again when used."""
+        for mapped in list(self._maps.values()):
+            if mapped.file is not None:
+                mapped.file.give_back()
+
     def close(self) -> None:
         """Drop all maps; the file of rows that are still in use stays open as long as these."""
         self._maps.clear()

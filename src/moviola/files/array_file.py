@@ -28,7 +28,7 @@ __all__ = [
 
 MAGIC = b"moviola\x01"
 _PAGE = 4096
-_ROWS_AT_ONCE = 1 << 14
+_ROWS_AT_ONCE = 1 << 12
 # Errors that reading a damaged header can raise.
 _DAMAGED = (
     OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,

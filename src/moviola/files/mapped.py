@@ -42,6 +42,7 @@ class MappedFile(mmap.mmap):
 
     path: Path
     _file: int
+    _private: bool
 
     def __new__(cls, source: Path | IO[bytes], *, private: bool = False) -> Self:
         path = source if isinstance(source, Path) else Path(source.name)
@@ -52,7 +53,7 @@ class MappedFile(mmap.mmap):
         except BaseException:
             os.close(file)
             raise
-        self.path, self._file = path, file
+        self.path, self._file, self._private = path, file, private
         weakref.finalize(self, os.close, file)
         _MAPPED.add(self)
         return self
@@ -66,6 +67,14 @@ class MappedFile(mmap.mmap):
     def whole(self) -> bool:
         """Whether the file is as long as when it was mapped."""
         return os.fstat(self._file).st_size >= len(self)
+
+    def give_back(self) -> None:
+        """Have what was read of the file no longer count as memory of the process, where the system can.
+
+        It is read again when it is used.
+        """
+        if not self._private and hasattr(mmap, "MADV_DONTNEED"):
+            self.madvise(mmap.MADV_DONTNEED)
 
     def parts_from(self, begin: int, count: int) -> Iterator[memoryview]:
         """Bytes from a place of the file on, in parts that are not read through memory; each is overwritten

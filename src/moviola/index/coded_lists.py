@@ -7,7 +7,7 @@ where they lie in a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
     The number of lists is the power of two with about 6,000 vectors in each, so that probing a number of
-    lists costs the same in a library of any size. At most twice the sample is in memory, of 131,072 vectors
-    at most, in single precision, and the codes.
+    lists costs the same in a library of any size. In memory are a sample of at most
+    131,072 vectors on the kept axes, twice, and the codes.
 
     Returns:
         the arrays of :class:`CodedLists` with the data types to store them in, and ``list_of`` each vector.
@@ -53,29 +53,39 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     mean = np.asarray(mean, np.float32)
     size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)
     chosen = np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])
-    sample = np.asarray(vectors[chosen], np.float32)
-    sample -= mean
-    axes = _axes(sample)
-    sample = np.asarray(sample @ axes, np.float32)
+    axes = _axes(np.asarray(sum(own.T @ own for own in _centred(vectors, mean, chosen))))
+    sample = np.empty((len(chosen), axes.shape[1]), np.float32)
+    for part, own in zip(parts_of(len(chosen), ROWS_AT_ONCE), _centred(vectors, mean, chosen), strict=True):
+        sample[part] = own @ axes
     bounds = {"min_points_per_centroid": 1, "max_points_per_centroid": _SAMPLE_OF_LIST}
     means: Any = faiss.Kmeans(axes.shape[1], lists, niter=_ROUNDS, seed=0, **bounds)
     means.train(sample)
     index = _index(means.centroids)
-    left = sample[:: -(-len(sample) // _SAMPLE_OF_CODES)]
-    left = left - means.centroids[index.quantizer.search(left, 1)[1][:, 0]]
+    left = np.ascontiguousarray(sample[:: -(-len(sample) // _SAMPLE_OF_CODES)])
+    del sample
+    for part in parts_of(len(left), ROWS_AT_ONCE):
+        left[part] -= means.centroids[index.quantizer.search(left[part], 1)[1][:, 0]]
     index.pq.cp.niter, index.pq.cp.min_points_per_centroid = _ROUNDS, 1
     index.pq.train(left)
+    del left
     for block in blocks:
         index.add((vectors[block].astype(np.float32) - mean) @ axes)
     return {"axes": (axes, "<f4"), "mean": (mean, "<f4"), **_arrays(index, means.centroids)}
 
 
-def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The principal axes that hold nearly all variance, (dim, kept), the widest beside the narrowest.
+def _centred(vectors: Rows, mean: NDArray[np.float32], chosen: Ids) -> Iterator[NDArray[np.float32]]:
+    """Some vectors less their mean, (n, dim), block by block."""
+    for part in parts_of(len(chosen), ROWS_AT_ONCE):
+        yield np.asarray(vectors[chosen[part]], np.float32) - mean
+
+
+def _axes(products: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The principal axes that hold nearly all variance, (dim, kept), the widest beside the narrowest, by the
+    sum of the ``products`` (dim, dim) of each vector with itself.
 
     Two numbers share a code. In such pairs the codes go to the number that varies more.
     """
-    variances, axes = np.linalg.eigh(sample.T @ sample)
+    variances, axes = np.linalg.eigh(products)
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float32).tiny)
     kept = int(np.searchsorted(share, _KEPT_VARIANCE)) + 1
     kept = min(-(-kept // _AXES_AT_ONCE) * _AXES_AT_ONCE, len(variances))

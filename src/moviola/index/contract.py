@@ -24,7 +24,7 @@ Ids = NDArray[np.int64]
 
 # Tolerance of the norm of a float32 vector that was rounded to half precision on the way.
 _NORM_TOLERANCE = 5e-3
-ROWS_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 12
 """Vectors per block where there may be many."""
 # Changes that are always few, and vectors of the whole for one of more.
 _FEW_AT_LEAST, _MAIN_OF_FEW = 4096, 64

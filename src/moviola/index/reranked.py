@@ -232,7 +232,7 @@ class RerankedIndex(TrainedIndex):
         """
         recent, live = len(self._recent), self._live(main)
         numbers = [number for number, own in enumerate(live) if own]
-        if whole:
+        if whole and (recent or len(self._gone) or any(group.lasting for group in main.groups)):
             return [_Bundle(numbers, recent=True, anew=True)]
         sizes = [live[number] for number in numbers]
         bundles = [

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files import file_rows
-from moviola.index import BACKENDS, FileRows, Index, rows_in_file
+from moviola.index import BACKENDS, FileRows, Index, load_index, rows_in_file, save_index
 from moviola.library.derived import indexes
 
 DIM, COUNT, BLOCK = 128, 40_000, 500
@@ -82,6 +82,30 @@ def test_sorting_changes_in_has_a_sample_and_a_block_in_memory(tmp_path: Path) -
     again = BACKENDS["reranked"].read(tmp_path / "index")
     np.testing.assert_array_equal(again.sorted_ids(), np.arange(700, COUNT + 300))
     np.testing.assert_array_equal(again.search(vectors_of(COUNT, 300)[:2], 1)[1][:, 0], [COUNT, COUNT + 1])
+
+
+@pytest.mark.usefixtures("_small_blocks")
+def test_publishing_what_is_new_has_little_of_the_rest_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a large index was read, learnt from and written again."""
+    monkeypatch.setattr("moviola.index.files._WRITTEN_WHOLE_BYTES", 1)
+    index = BACKENDS["reranked"](DIM)
+    with rows_in_file(parts(), DIM, np.float32) as (ids, rows):
+        index.build(ids, rows)
+    save_index(index, tmp_path, "segments", backend="reranked", tag="")
+    before = sum(path.stat().st_size for path in tmp_path.iterdir())
+
+    def publish(first: int, count: int) -> None:
+        (again, _) = load_index(tmp_path, "segments", BACKENDS)  # type: ignore[misc]
+        again.remove(np.arange(first // 1000, dtype=np.int64))
+        again.extend(np.arange(first, first + count), vectors_of(first, count))
+        save_index(again, tmp_path, "segments", backend="reranked", tag="")
+
+    assert most_bytes(lambda: publish(COUNT, 300)) < WHOLE / 10
+    assert most_bytes(lambda: publish(COUNT + 300, 5000)) < WHOLE / 3
+    written = sum(path.stat().st_size for path in tmp_path.iterdir()) - before
+    assert written < before / 4
 
 
 @pytest.mark.parametrize("name", sorted(BACKENDS))

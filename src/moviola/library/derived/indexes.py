@@ -156,6 +156,8 @@ def _pieces(
         if pieces and (row == rows[-1] or sum(map(len, pieces)) >= _PIECES_AT_ONCE):
             yield np.concatenate(ids), np.concatenate(pieces)
             ids, pieces = [], []
+            store.frame_features.give_back()
+            store.cue_features.give_back()
 
 
 def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:
