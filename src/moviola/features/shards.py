@@ -202,7 +202,7 @@ class FeatureShards:
             self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
     def give_back(self) -> None:
-        """Have rows that were read no longer count as memory of the process; they are read again when used."""
+        """Have rows that were read no longer count as memory of the process; see :class:`MappedFile`."""
         for mapped in list(self._maps.values()):
             if mapped.file is not None:
                 mapped.file.give_back()

@@ -96,14 +96,15 @@ def test_publishing_what_is_new_has_little_of_the_rest_in_memory(
     save_index(index, tmp_path, "segments", backend="reranked", tag="")
     before = sum(path.stat().st_size for path in tmp_path.iterdir())
 
-    def publish(first: int, count: int) -> None:
+    def publish(first: int, new: NDArray[np.float32]) -> None:
         (again, _) = load_index(tmp_path, "segments", BACKENDS)  # type: ignore[misc]
         again.remove(np.arange(first // 1000, dtype=np.int64))
-        again.extend(np.arange(first, first + count), vectors_of(first, count))
+        again.extend(np.arange(first, first + len(new)), new)
         save_index(again, tmp_path, "segments", backend="reranked", tag="")
 
-    assert most_bytes(lambda: publish(COUNT, 300)) < WHOLE / 10
-    assert most_bytes(lambda: publish(COUNT + 300, 5000)) < WHOLE / 3
+    few, many = vectors_of(COUNT, 300), vectors_of(COUNT + 300, 5000)
+    assert most_bytes(lambda: publish(COUNT, few)) < WHOLE / 10
+    assert most_bytes(lambda: publish(COUNT + 300, many)) < WHOLE / 3
     written = sum(path.stat().st_size for path in tmp_path.iterdir()) - before
     assert written < before / 4
 
