@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -161,7 +162,7 @@ def test_a_library_makes_its_vectors_part_by_part(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(indexes, "piece_vectors", piece)
     monkeypatch.setattr(indexes, "_PIECES_AT_ONCE", 100)
     videos: Any = {row: row for row in range(50)}
-    store: Any = None
+    store: Any = Mock()
     index: Index = indexes._built(store, "segments", videos, BACKENDS["reranked"](DIM))
     assert len(index) == 50 * 40
     assert most <= 4

@@ -141,7 +141,7 @@ def test_among_many_a_query_finds_the_same_to_the_bit(
         patch.setattr("moviola.index.reranked._COMPARED", 10)
         patch.setattr("moviola.index.reranked._LEAST_CANDIDATES", 1)
         alone = [many_lists.search(query[None], depth, allowed=allowed) for query in queries]
-        patch.setattr("moviola.index.reranked._CELLS_AT_ONCE", cells)
+        patch.setattr("moviola.index.lookups._CELLS_AT_ONCE", cells)
         scores, ids = many_lists.search(queries, depth, allowed=allowed)
     np.testing.assert_array_equal(scores, np.concatenate([one[0] for one in alone]))
     np.testing.assert_array_equal(ids, np.concatenate([one[1] for one in alone]))
