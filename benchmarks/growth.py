@@ -99,8 +99,10 @@ def stored(folder: Path) -> int:
 
 def compared(segments: Any, grown: Path, whole: Path, count: int) -> dict[str, Any]:
     """Recall and processor time of one query after the other, both indexes in turn."""
-    indexes = {folder.name: load_index(folder, NAME, BACKENDS)[0] for folder in (grown, whole)}  # type: ignore[index]
-    found: dict[str, Any] = {"groups": [len(group) for group in indexes["grown"]._main.groups]}  # type: ignore[attr-defined]
+    indexes: dict[str, Any] = {}
+    for folder in (grown, whole):
+        (indexes[folder.name], _) = load_index(folder, NAME, BACKENDS)  # type: ignore[misc]
+    found: dict[str, Any] = {"groups": [len(group) for group in indexes["grown"]._main.groups]}
     found["recent"] = indexes["grown"].stats().added
     for kind, queries in made_queries(segments, count).items():
         exact = exact_ids(segments, queries)
