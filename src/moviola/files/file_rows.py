@@ -55,7 +55,7 @@ class FileRows:
         self, file: int, name: str, offset: int, shape: tuple[int, int], dtype: np.dtype[Any]
     ) -> None:
         self.shape, self.dtype = shape, dtype
-        # What is read, each with the place of its first byte among those of all rows.
+        # Files that are read, and the places of their first bytes among those of all rows.
         self._pieces = [(file, name, offset)]
         self._begins = [0, shape[0] * shape[1] * dtype.itemsize]
         self._of: tuple[FileRows, ...] = ()

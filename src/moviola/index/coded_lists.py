@@ -29,7 +29,7 @@ _KEPT_VARIANCE, _AXES_AT_ONCE = 0.97, 32
 # faiss's scan implementation for one query and one list at a time. Its default is made for many queries at
 # once, and takes up to twice as long for one.
 _QUERY_BY_QUERY = 11
-# Vectors that each of several parts is asked for besides twice its share.
+# Vectors that each of several parts gives besides twice its share.
 _SPARE = 64
 # Vectors of a block, and bytes of a number of a vector.
 _BLOCK, _NUMBER_BYTES = 32, 8

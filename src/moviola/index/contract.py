@@ -184,7 +184,7 @@ class Index(ABC):
             self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
     def extend(self, ids: Ids, vectors: Rows) -> None:
-        """Add vectors, many at once, block by block; arguments and errors as of :meth:`build`, but that
+        """Add vectors, many at once, block by block; arguments and errors as in :meth:`build`, but that
         blocks before an error are added.
         """
         ids = np.asarray(ids, np.int64)
@@ -280,7 +280,7 @@ class Index(ABC):
         """All ids, (n,) int64, in no particular order."""
 
     def id_parts(self) -> Iterator[Ids]:
-        """All ids as of :meth:`ids`, in parts, for types that need not have all of them in memory at once."""
+        """All ids as in :meth:`ids`, in parts, for types that need not have all of them in memory at once."""
         yield self.ids()
 
     def stats(self) -> IndexStats:
@@ -295,7 +295,7 @@ class Index(ABC):
         return None
 
     def few(self, changes: int) -> bool:
-        """Whether so many changes are few beside the whole: they are then kept in files of their own, which
+        """Whether a number of changes is small beside the whole: they are then kept in files of their own, which
         every search compares exactly.
         """
         return changes <= max(_FEW_AT_LEAST, len(self) // _MAIN_OF_FEW)

@@ -169,7 +169,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
     }  # fmt: skip
     digest = _digest(manifest)
     write_json(folder / f"{name}.json", {**manifest, "digest": digest}, indent=1, follow=False)
-    _begin_anew(index, digest)
+    _count_changes(index, digest)
     index.published()
     # Files of the previous manifest, and drafts of killed processes.
     files = [*(file for group in groups for file in group), *deltas]
@@ -179,7 +179,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
             old.unlink(missing_ok=True)
 
 
-def _begin_anew(index: Index, digest: str) -> None:
+def _count_changes(index: Index, digest: str) -> None:
     """Have an index count changes from what a manifest says."""
     index.origin, index.added, index.removed = digest, index.added[:0], index.removed[:0]
 
@@ -196,7 +196,7 @@ def home_of(folder: Path, name: str) -> str:
 def _written(
     index: Index, folder: Path, name: str
 ) -> tuple[tuple[tuple[_File, ...], ...], tuple[_File, ...]]:
-    """Groups and deltas of an index, after what is new was written."""
+    """Groups and deltas of an index, after all that is new was written."""
     stored = _stored(index, folder, name)
     known = {} if stored is None else {file.path.name: file for file in stored.files}
 
@@ -227,7 +227,7 @@ def _file_of(part: PartFile, known: Mapping[str, _File]) -> _File:
 
 
 def _stored(index: Index, folder: Path, name: str) -> _Manifest | None:
-    """What is published, if the index was read by it and its files are there."""
+    """The published manifest, if the index was read by it and its files are there."""
     try:
         stored = _Manifest.read(folder / f"{name}.json")
     except SegmentIndexError:
@@ -331,7 +331,7 @@ def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: b
         removed, added, vectors = _delta(file.path)
         index.remove(removed)
         index.add(added, vectors)
-    _begin_anew(index, manifest.digest)
+    _count_changes(index, manifest.digest)
     index.home = home_of(path.parent, name)
     if thorough:
         index.take_stock()

@@ -2,8 +2,8 @@
 
 A part holds vectors, and codes of them and of those of earlier parts: parts are searched in groups, each by
 the codes in its last file. So a merge codes vectors again (a twentieth of their bytes) that stay where they
-are, and only moves those of files that have become small beside the group. What is merged are
-:data:`FAN_OUT` groups of like size (``benchmarks/index.md``).
+are, and only moves those of files that have become small beside the group. Merged are :data:`FAN_OUT` groups
+of like size (``benchmarks/index.md``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAN_OUT = 4
 LARGEST = 1 << 20
 """Vectors of a group that is merged no more, or up to half as many again: it bounds the memory of merging."""
 KEPT = 16
-"""A file stays where it is in a group of at most so many times its vectors."""
+"""A file stays where it is in a group of at most this many times its vectors."""
 GONE = 3
 """Of this many vectors one may be gone; a group with more is written again without them."""
 

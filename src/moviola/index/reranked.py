@@ -121,7 +121,7 @@ class RerankedIndex(TrainedIndex):
         return len(self._recent) <= FIRST and changes <= _REMOVALS * FIRST
 
     def extend(self, ids: Ids, vectors: Rows) -> None:
-        """As of the base; many vectors are sorted into lists at once, in a temporary file."""
+        """As in the base; many vectors are sorted into lists at once, in a temporary file."""
         if self._main is None or len(ids) < FIRST:
             super().extend(ids, vectors)
             return
@@ -216,13 +216,11 @@ class RerankedIndex(TrainedIndex):
         return index
 
     def _bundles(self, main: Parts, whole: bool) -> list[_Bundle]:
-        """What is to be one group each: groups that stay as they are, groups that are merged, and later
-        vectors.
-        """
+        """Bundles that are to be one group each: groups that stay, groups that are merged, later vectors."""
         recent, live = len(self._recent), self._live(main)
         numbers = [number for number, own in enumerate(live) if own]
         if whole and (recent or len(self._gone) or any(group.lasting for group in main.groups)):
-            return [_Bundle(numbers, recent=True, anew=True)]
+            return [_Bundle(numbers, recent=True, again=True)]
         sizes = [live[number] for number in numbers]
         bundles = [
             _Bundle([numbers[at] for at in places if at < len(numbers)], len(numbers) in places)
@@ -230,7 +228,7 @@ class RerankedIndex(TrainedIndex):
         ]
         for bundle in bundles:
             every = sum(len(main.groups[number]) for number in bundle.groups)
-            bundle.anew = GONE * (every - sum(live[number] for number in bundle.groups)) > every
+            bundle.again = GONE * (every - sum(live[number] for number in bundle.groups)) > every
 
         def size(bundle: _Bundle) -> int:
             return sum(live[number] for number in bundle.groups) + bundle.recent * recent
@@ -247,7 +245,7 @@ class RerankedIndex(TrainedIndex):
         return [len(group) - int(gone) for group, gone in zip(main.groups, np.diff(bounds), strict=True)]
 
     def _published(self, main: Parts, bundle: _Bundle, new: NewFile, whole: bool) -> tuple[PartFile, ...]:
-        """The files of one group, after what is not yet in files was written."""
+        """The files of one group, after all that is not yet in files was written."""
         first = np.cumsum([0, *(len(group.files) for group in main.groups)])
         own = [at for number in bundle.groups for at in range(*first[number : number + 2])]
         gone = {at: main.gone_in(self._gone, at) for at in own}
@@ -329,16 +327,16 @@ class RerankedIndex(TrainedIndex):
 @dataclass
 class _Bundle:
     """Groups, by number, and later vectors if ``recent``, that become one; one group stays as it is unless it
-    is written ``anew``.
+    is written ``again``.
     """
 
     groups: list[int]
     recent: bool = False
-    anew: bool = False
+    again: bool = False
 
     @property
     def changes(self) -> bool:
-        return self.recent or self.anew or len(self.groups) > 1
+        return self.recent or self.again or len(self.groups) > 1
 
     def join(self, other: _Bundle) -> None:
         self.groups = sorted({*self.groups, *other.groups})
