@@ -295,8 +295,8 @@ class Index(ABC):
         return None
 
     def few(self, changes: int) -> bool:
-        """Whether a number of changes is small beside the whole: they are then kept in files of their own, which
-        every search compares exactly.
+        """Whether a number of changes is small beside the whole: they are then kept in files of their own,
+        which every search compares exactly.
         """
         return changes <= max(_FEW_AT_LEAST, len(self) // _MAIN_OF_FEW)
 
