@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ class Film:
         self._begun = begun
         self._again = () if begun is None else tuple(begun.unclear)
         self._lock = Lock()
-        self._cut_off = self._closed = False
+        self._closed, self._cut_off = False, Event()
         self._begin(lanes)
 
     def _begin(self, lanes: int) -> None:
@@ -231,17 +231,18 @@ class Film:
         with self._lock:
             self._lanes_left -= 1
             if end is None:
-                self._cut_off = True
+                self._cut_off.set()
                 for permits in self._permits:
                     permits.put(False)
             else:
                 self._broken_at = min(self._broken_at, _or_never(end.broken_at))
             if self._lanes_left or self._closed:
                 return
-        if end is not None and not self._cut_off:
+        if end is not None and not self._cut_off.is_set():
             yield from self._rest(end)
             return
-        self._again, self._cut_off = (), False
+        self._again = ()
+        self._cut_off.clear()
         self._begin(1)
         yield Anew(self._first, self._first * self._length)
         yield from self.lane(0, size, stills_every)
@@ -258,7 +259,7 @@ class Film:
         ) as stream:
             frames = iter(stream)
             for part in count(self._first + number, self.lanes):
-                if not self._permits[number].get() or self._cut_off:
+                if not self._permits[number].get() or self._cut_off.is_set():
                     return None
                 start, end = (float(part_ * self._length * parts.step) for part_ in (part, part + 1))
                 left = self._length
@@ -267,7 +268,7 @@ class Film:
                     left -= len(batch)
                     yield Pictures(part, images)
                     yield from self._took(part, shrunk(images), self._own(seen.taken(), end, number))
-                    if self._cut_off:
+                    if self._cut_off.is_set():
                         return None
                 more = not left and next(frames, None) is not None
                 stills = small.taken(start, end) if small else ()
