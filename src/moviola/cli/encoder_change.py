@@ -23,21 +23,23 @@ def change_encoder(library: Library, **wanted: Any) -> EncoderChange:
     :meth:`moviola.library.Indexer.use_encoder`. The plan and the outcome are printed on standard error.
     """
     before = library.settings.encoder or "words alone"
+    share = wanted.get("both_from")
     columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
     kept = f"finished videos are kept, the same command continues; searches answer by {before}"
     with progress_bar(*columns, remedy=kept) as bar:
 
         def begin(plan: ChangePlan) -> None:
-            for line in _before(plan, before):
+            for line in _before(plan, before, share):
                 bar.console.print(line, markup=False, highlight=False)
 
         done = library.indexer.use_encoder(**wanted, begin=begin, progress=steps_on(bar))
-    for line in _after(done, before):
+    both = library.catalogue.made_for_both() is not None
+    for line in _after(done, f"{before} and {done.encoder}" if both else f"{before} as before", before):
         note(line)
     return done
 
 
-def _before(plan: ChangePlan, before: str) -> Iterator[str]:
+def _before(plan: ChangePlan, before: str, share: float | None) -> Iterator[str]:
     """What a change is going to do, and what becomes of what it touches."""
     if plan.seconds or plan.waiting:
         done = f", {plan.encoded} of them are" if plan.encoded else ""
@@ -45,7 +47,11 @@ def _before(plan: ChangePlan, before: str) -> Iterator[str]:
             f"To {plan.encoder}: {counted(plan.videos, 'video')}{done}; pictures of {plan.seconds / 60:.1f} "
             "minutes are to be encoded, nothing else of them is read again"
         )
-        yield f"Searches answer by {before} until all are done; Ctrl-C interrupts, the same command goes on"
+        both = "" if share is None else f", from {share:.0%} of them on for words by both"
+        yield (
+            f"Searches answer by {before} until all are done{both}; Ctrl-C interrupts, the same command "
+            "goes on"
+        )
     yield (
         f"On the disk: {plan.new_bytes / _MIB:,.1f} MiB more, of {plan.free_bytes / _MIB:,.0f} MiB that are "
         f"free; {plan.old_bytes / _MIB:,.1f} MiB go when it is done"
@@ -61,7 +67,7 @@ def _before(plan: ChangePlan, before: str) -> Iterator[str]:
         yield f"backups/{name} leads back to the features in use, which stay for that until a compaction"
 
 
-def _after(change: EncoderChange, before: str) -> Iterator[str]:
+def _after(change: EncoderChange, answering: str, before: str) -> Iterator[str]:
     """What a change has done, and what it has not."""
     if change.given_up:
         yield f"the change to {change.given_up} is given up, and what it had encoded is deleted"
@@ -82,6 +88,6 @@ def _after(change: EncoderChange, before: str) -> Iterator[str]:
     else:
         left = len(change.waiting)
         yield (
-            f"{encoded} encoded, {left} of {change.total} not; searches answer by {before} as before. The "
+            f"{encoded} encoded, {left} of {change.total} not; searches answer by {answering}. The "
             "same command goes on when files are there; with --without-files it changes over without them"
         )

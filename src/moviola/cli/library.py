@@ -161,6 +161,14 @@ def use(
             "alone until their files are indexed again.",
         ),
     ] = False,
+    both_from: Annotated[
+        float | None,
+        Option(
+            metavar="SHARE",
+            help="From a share of the videos on, such as 0.2, searches for words answer by both encoders, "
+            "each video by the new one if it has that.",
+        ),
+    ] = None,
     force: Annotated[
         bool, Option("--force", help="Accept a model of unknown training data, or worse than none.")
     ] = False,
@@ -193,6 +201,8 @@ def use(
         )
     if without_files and not pictures:
         raise BadParameter("--without-files: goes with --encoder, --precision or --frame-rate")
+    if both_from is not None and not pictures:
+        raise BadParameter("--both-from: goes with --encoder, --precision or --frame-rate")
     from moviola.library.disk.models_in_use import training_of
 
     with writing(library) as lib:
@@ -200,7 +210,7 @@ def use(
         if pictures:
             from moviola.cli.encoder_change import change_encoder
 
-            change = change_encoder(lib, **wanted, without_files=without_files)
+            change = change_encoder(lib, **wanted, without_files=without_files, both_from=both_from)
         if stage1 is not None or refiner is not None:
             lib.indexer.use(stage1=stage1, refiner=refiner, force=force)
             if said := lib.indexer.other_stage1():

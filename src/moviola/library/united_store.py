@@ -217,6 +217,9 @@ class UnitedViewer(Viewer):
                 self._view = view = _united(self._united, parts)
             return view
 
+    def next_view(self, _: View) -> None:
+        """None: one that is being changed answers among others by the encoder that it has in use."""
+
     def forget(self) -> None:
         """Drop the views, which map files of the libraries."""
         with self._lock:

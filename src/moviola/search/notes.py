@@ -15,14 +15,15 @@ __all__ = ["Note", "NoteKind"]
 
 NoteKind = Literal[
     "without", "only without", "unknown word", "no concept", "unmeasured", "language", "date", "place",
-    "looked", "not looked", "words alone", "in part", "by key frames",
+    "looked", "not looked", "words alone", "in part", "by key frames", "by both",
 ]  # fmt: skip
 """What a note says: words of the query were read as an exclusion; the query only says what is not wanted; no
 line and no name holds a word; ``@name`` names no concept; scores of an encoder were not measured; the query
 was read in a language other than English, which encoders may not know; a date, or a name that may be a
 place, is searched for as words, where a filter would choose videos by it; a model looked at moments; it did
 not judge some; it judged by the words of the query, and not by its pictures and marks; only the
-first parts of a video are in the library yet; videos are known by their key frames alone yet.
+first parts of a video are in the library yet; videos are known by their key frames alone yet; videos are
+answered by two encoders, since the library is being changed from one to the other.
 """
 
 
@@ -38,7 +39,8 @@ class Note:
             not know the language, or the date as a filter has it; of a look the numbers of yes, partly, no
             and all, the probability that a verdict is right, and whether that was measured, ``"measured"``
             or ``"assumed"``; of no judgement the numbers of these and of all; minutes of
-            a video that are in, and of all of it where that is known; the number of all that were searched.
+            a video that are in, and of all of it where that is known; the number of all that were
+            searched; numbers of the videos that the new encoder answers, and of all.
         remedy: a command that helps; empty without one. Of an unknown word one that helps if it is of
             another language than English.
     """
@@ -57,7 +59,7 @@ class Note:
             return f"no “{self.about}” here{alike}{foreign}"
         if self.kind == "no concept":
             return f"no concept is called {self.about}; it is searched for as a word"
-        if self.kind in ("date", "place", "in part", "by key frames"):
+        if self.kind in ("date", "place", "in part", "by key frames", "by both"):
             return self._of_videos()
         if self.kind in ("looked", "not looked", "words alone"):
             return self._by_model()
@@ -86,6 +88,11 @@ class Note:
             return (
                 f"{self.about} of {all} videos: known by key frames alone so far; where a moment begins and "
                 "ends is no more exact, and words in them are not searched yet"
+            )
+        if self.kind == "by both":
+            return (
+                f"{' of '.join(self.others)} videos are answered by {self.about}, to which the library is "
+                "being changed, the others by the encoder before"
             )
         if self.kind == "place":
             return f"if “{self.about}” is a place: what was filmed there is found by --near LAT,LON"

@@ -36,10 +36,10 @@ from moviola.search.heard import SoundSearch
 from moviola.search.meaning import Meaning
 from moviola.search.notes import Note
 from moviola.search.options import KINDS, By, SearchOptions
-from moviola.search.queries import LikeMoment, Marked, SearchQuery, Text, as_query, parts_of, terms_of
+from moviola.search.queries import LikeMoment, Marked, SearchQuery, as_query, parts_of, terms_of
 from moviola.search.relevance_curve import score_curve
+from moviola.search.towers import Tower, Towers
 from moviola.search.understanding import understood
-from moviola.search.unknowns import notes_of
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
 from moviola.types import CueKind, Query, require_kind, several
@@ -71,11 +71,11 @@ class Searcher:
         """Replaces the library's own stage 3; None: keeps that."""
         self._viewer, self._cues, self._sounds = viewer_of(store), CueSearch(store), SoundSearch(store)
         self._lock = RLock()
-        self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
-        self._background: tuple[object, Background] | None = None
+        self._retrievals: dict[tuple[bool, str], tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
+        self._backgrounds: dict[str, tuple[object, Background]] = {}
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
         self._known_copies: tuple[tuple[int, ...], KnownCopies] = (), KnownCopies()
-        self._chosen: Chosen | None = None
+        self._chosen: dict[str, Chosen] = {}
         self._texts = KeptTexts()
 
     @one_blas_thread()
@@ -98,21 +98,20 @@ class Searcher:
             with stage("opening"):
                 view = self._viewer.view()
                 rows = self._rows(view, options)
-                gatherer = self._gatherer(view, options)
+                gatherer, next_ = self._gatherer(view, options), self._next_gatherer(view, options)
             asked: dict[int, SearchQuery] = {}
             for place, query in checked.items():
                 with _refused_by(refuse, place):
                     gatherer.require_searched(query)
                     asked[place] = query
-            gatherer = gatherer.prepare(asked.values())
-            gatherer.search([query for query in asked.values() if isinstance(query, Text)], rows)
+            towers = Towers.of(gatherer, next_, rows, list(asked.values()))
             for place in range(len(given)):
                 if place in asked:
                     with _refused_by(refuse, place):
-                        answers[place] = self._answer(gatherer, asked[place], rows, options)
+                        answers[place] = self._answer(towers.of_query(asked[place]), asked[place], options)
                         answers[place].query = asked[place]
-                        answers[place].notes = (*notes[place], *notes_of(gatherer, asked[place], rows))
-                    gatherer.forget()  # the moments of thousands of queries would fill the memory
+                        answers[place].notes = (*notes[place], *towers.notes(asked[place]))
+                    towers.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
                     progress(place + 1)
         for answer in answers:
@@ -125,7 +124,7 @@ class Searcher:
         with self._lock:
             self._viewer.forget()
             self._retrievals.clear()
-            self._chosen = None
+            self._chosen.clear()
 
     @one_blas_thread()
     def curve(self, query: SearchQuery, video_id: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -134,9 +133,12 @@ class Searcher:
         video = self._store.catalogue.video(video_id)
         if video.row not in view.videos:
             raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
-        gatherer, (checked, _) = self._gatherer(view, SearchOptions()), self._understood(query)
+        options, (checked, _) = SearchOptions(), self._understood(query)
+        gatherer = self._gatherer(view, options)
         gatherer.require_searched(checked)
-        return score_curve(gatherer.prepare([checked]), checked, video)
+        towers = Towers.of(gatherer, self._next_gatherer(view, options), frozenset({video.row}), [checked])
+        (tower,) = towers.of_query(checked)
+        return score_curve(tower.gatherer, checked, video)
 
     @one_blas_thread()
     def teach(self, title: str, query: Marked) -> Concept:
@@ -176,23 +178,24 @@ class Searcher:
                 self._store.catalogue.video(term.video_id)
         return checked
 
-    def _answer(
-        self, gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, options: SearchOptions
-    ) -> SearchResult:
+    def _answer(self, towers: Sequence[Tower], query: SearchQuery, options: SearchOptions) -> SearchResult:
         """The best that pass the filter; more segments are retrieved where too few are left."""
-        segments, most = SEGMENTS, 0
-        if options.filter.of_moments and gatherer.texts is not None:
-            most = min(_DEEPEST, len(gatherer.texts.index))
+        segments, most, view = SEGMENTS, 0, towers[0].gatherer.view
+        if options.filter.of_moments:
+            indexes = (one.gatherer.texts.index for one in towers if one.gatherer.texts is not None)
+            most = min(_DEEPEST, max(map(len, indexes), default=0))
         of_any_score = replace(options, min_score=0.0, weak=True)
         while True:
-            found = candidates(gatherer, query, rows, segments)
-            found = self._still_there(gatherer.view, [one for one in found if options.filter.fits(one.span)])
-            names = {row: gatherer.view.videos[row].video_id for row in {one.row for one in found}}
+            found = [
+                one for tower in towers for one in candidates(tower.gatherer, query, tower.rows, segments)
+            ]
+            found = self._still_there(view, [one for one in found if options.filter.fits(one.span)])
+            names = {row: view.videos[row].video_id for row in {one.row for one in found}}
             if segments >= most or len(ranked(found, names, of_any_score, self._copies())) == options.top_k:
                 break
             segments *= 4
         with stage("fusion"):
-            moments = ranked(found, names, options, self._copies(), gatherer.view.by_key_frames)
+            moments = ranked(found, names, options, self._copies(), view.by_key_frames)
             return SearchResult(moments, confident=any(one.band == "strong" for one in found))
 
     def _still_there(self, view: View, found: list[Candidate]) -> list[Candidate]:
@@ -213,9 +216,11 @@ class Searcher:
 
     def _chosen_in(self, view: View) -> Chosen:
         with self._lock:
-            if self._chosen is None or self._chosen.view is not view:
-                self._chosen = Chosen(view, self._tagged)
-            return self._chosen
+            key = view.settings.pictures_key
+            if key not in self._chosen or self._chosen[key].view is not view:
+                kept = {way: known for way, known in self._chosen.items() if self._viewer.shows(known.view)}
+                self._chosen = {**kept, key: Chosen(view, self._tagged)}
+            return self._chosen[key]
 
     def _tagged(self) -> dict[str, frozenset[str]]:
         return tags_in(self._store)
@@ -245,6 +250,15 @@ class Searcher:
             self._chosen_in(view), self._texts, meaning,
             self._sounds if options.by in ("all", "sound") and self._has_sounds() else None,
         )  # fmt: skip
+
+    def _next_gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer | None:
+        """One by the encoder to which the library is being changed, for the videos that have features by it;
+        None where searches answer by the one in use alone.
+        """
+        if self.refiner is not None or not self._evidence(options.by, view)[0]:
+            return None
+        next_ = self._viewer.next_view(view)
+        return None if next_ is None else self._gatherer(next_, options)
 
     def _has_sounds(self) -> bool:
         return bool(self._store.settings.sentence_encoder) and self._store.catalogue.has_sounds()
@@ -277,16 +291,16 @@ class Searcher:
         store = self._store
         with self._lock:
             refiner = (self.refiner or view.models.refiner) if refine else None
-            if (known := self._retrievals.get(refine)) and known[0] is view and known[1] is refiner:
+            way = refine, view.settings.pictures_key
+            if (known := self._retrievals.get(way)) and known[0] is view and known[1] is refiner:
                 return known[2:]
             if view.segments is None:
                 raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
             length = view.settings.frames_per_segment
-            if self._background is None or self._background[0] is not view.encoders:
-                self._background = view.encoders, background_of(store, view.encoders)
+            background = self._background_of(view)
             texts = Retrieval(
                 view.features, view.segments, view.models.stage1, refiner, length,
-                background=self._background[1],
+                background=background,
             )  # fmt: skip
             vectors = texts
             if refiner is not None and not refiner.in_encoder_space:
@@ -296,9 +310,17 @@ class Searcher:
                     vectors, features=view.picture_features, index=view.pictures, stage1=MeanPooling()
                 )
             # An earlier view would keep its files mapped.
-            kept = {way: known for way, known in self._retrievals.items() if known[0] is view}
-            self._retrievals = {**kept, refine: (view, refiner, texts, vectors)}
+            kept = {one: known for one, known in self._retrievals.items() if self._viewer.shows(known[0])}
+            self._retrievals = {**kept, way: (view, refiner, texts, vectors)}
             return texts, vectors
+
+    def _background_of(self, view: View) -> Background:
+        """That of a view's encoders; of the two of a change both are kept."""
+        key = view.settings.pictures_key
+        if key not in self._backgrounds or self._backgrounds[key][0] is not view.encoders:
+            latest = dict(list(self._backgrounds.items())[-1:])
+            self._backgrounds = {**latest, key: (view.encoders, background_of(self._store, view.encoders))}
+        return self._backgrounds[key][1]
 
 
 def _found_at(path: Path) -> int:

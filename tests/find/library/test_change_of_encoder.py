@@ -25,7 +25,8 @@ from moviola.library import Catalogue, IngestProgress, LibraryStore, Paused, com
 from moviola.library.ingest import change_of_encoder, indexer, learning_again, pictures_again
 from moviola.library.userdata.values import Mark
 from moviola.media import write_subtitles
-from moviola.search import Library, Marked, MarkedMoment
+from moviola.search import Library, LikeMoment, Marked, MarkedMoment
+from moviola.search.queries import Without, as_query
 from moviola.types import Cue
 from operations import stored_library
 from other_encoder import write_other_encoder
@@ -480,3 +481,120 @@ def test_the_command_says_what_it_will_do_and_what_is_left(
     assert code == 0 and json.loads(line)["change"]["encoded"] == ["b", "d"]
     assert says(said, f"searches answer by {other}")
     assert json.loads(run("library", "info", "--json")[1])["change"] == ""
+
+
+# -- by both -------------------------------------------------------------------------------------------------
+
+WORDED = (
+    "a red square", "lighthouse keeper", as_query("a red square").then("a blue wall", gap=60),
+    as_query("a red square").without("a lighthouse"),
+)  # fmt: skip
+
+
+def by_video(library: Library, query: Any, **options: Any) -> dict[str, list[Any]]:
+    """Scores of moments, by their videos."""
+    found: dict[str, list[Any]] = {}
+    for one in library.search(query, top_k=50, weak=True, **options):
+        found.setdefault(one.video_id, []).append((one.start, one.end, one.score, one.source))
+    return {name: sorted(own) for name, own in found.items()}
+
+
+def require_alike(found: dict[str, list[Any]], wanted: dict[str, list[Any]], *, scored: bool) -> None:
+    """Moments and scores are the same, but for the order in which an index adds numbers up; an exclusion is
+    weighed against all candidates of an encoder, so that its scores differ.
+    """
+    assert found.keys() == wanted.keys()
+    for name, own in wanted.items():
+        assert [(start, end, source) for start, end, _, source in found[name]] == [
+            (start, end, source) for start, end, _, source in own
+        ]
+        if scored:
+            scores = [one[2] for one in own]
+            assert [one[2] for one in found[name]] == pytest.approx(scores, rel=1e-3, abs=1e-12)
+
+
+def noted(library: Library, query: Any) -> list[tuple[str, ...]]:
+    return [note.others for note in library.search(query).notes if note.kind == "by both"]
+
+
+def at_once(_: IngestProgress) -> None:
+    raise Paused
+
+
+def after(count: int) -> Callable[[IngestProgress], None]:
+    """Pause when some videos are encoded."""
+
+    def stop(step: IngestProgress) -> None:
+        if step.done == count:
+            raise Paused
+
+    return stop
+
+
+def test_from_a_share_on_each_video_is_answered_by_what_it_has(
+    library: Library, original: Path, fresh: Path, other: str
+) -> None:
+    """Scores of one encoder for pictures of the other; a video that is answered twice, or by none; marks and
+    moments compared with features that not all have; an answer that is mixed and does not say so; readers
+    that were open; a change that is given up, and goes on answering by both; what a filter leaves over.
+    """
+    with (
+        Library(original, read_only=True) as old,
+        Library(fresh, read_only=True) as new,
+        Library(library.folder, read_only=True) as reader,
+    ):
+        marked = Marked(as_query("a red square"), (MarkedMoment("a", 1.0, 3.0),))
+        others = (marked, LikeMoment("a", 1.0), LikeMoment("b", 1.0), "@red-walls")
+        library.indexer.use_encoder(other, both_from=0.5, progress=after(1))
+        assert all(by_video(reader, query) == by_video(old, query) for query in (*WORDED, *others))
+        for both_from, pause, made in ((1 / 3, at_once, {"a"}), (None, after(1), {"a", "b"})):
+            done = library.indexer.use_encoder(other, both_from=both_from, progress=pause)
+            assert len(done.encoded) == len(made) - 1
+            compact(library.store)
+            with Library(library.folder, read_only=True) as second:
+                for one in (library, reader, second):
+                    for query in WORDED:
+                        theirs, ours = by_video(old, query), by_video(new, query)
+                        wanted = {name: (ours if name in made else theirs).get(name) for name in "abc"}
+                        found = by_video(one, query)
+                        wanted = {name: own for name, own in wanted.items() if own}
+                        require_alike(found, wanted, scored=not isinstance(query, Without))
+                        ranked = one.search(query, top_k=50, weak=True)
+                        assert [m.score for m in ranked] == sorted((m.score for m in ranked), reverse=True)
+                        assert noted(one, query) == [(str(len(made)), "3")]
+                        only = by_video(one, query, videos=["a", "c"])
+                        assert only.keys() <= {"a", "c"}
+                    for other_query in others:
+                        assert by_video(one, other_query) == by_video(old, other_query)
+                        assert noted(one, other_query) == []
+                    for name in "abc":
+                        theirs_or_ours = (new if name in made else old).curve("a red square", name)
+                        np.testing.assert_array_equal(one.curve("a red square", name), theirs_or_ours)
+            batch = reader.search_many([*WORDED, *others], top_k=50, weak=True)
+            assert [len(one) for one in batch] == [
+                len(reader.search(query, top_k=50, weak=True)) for query in (*WORDED, *others)
+            ]
+        library.indexer.use_encoder("demo")
+        for query in WORDED:
+            assert by_video(reader, query) == by_video(old, query) and noted(reader, query) == []
+
+
+def test_by_both_until_all_are_done(library: Library, fresh: Path, other: str) -> None:
+    """Videos that leave, or come in, meanwhile; and the end is as ever, for a reader that was open, too."""
+    with Library(library.folder, read_only=True) as reader:
+        library.indexer.use_encoder(other, both_from=0.1, progress=after(2))
+        assert noted(reader, "a red square") == [("2", "3")]
+        library.indexer.remove(["a"])
+        assert noted(reader, "a red square") == [("1", "2")] and "a" not in by_video(reader, "a red square")
+        library.indexer.restore(["a"])
+        assert noted(reader, "a red square") == [("2", "3")]
+        assert library.indexer.use_encoder(other).done
+        require_same(library, fresh)
+        assert answers(reader) == answers(library) and noted(reader, "a red square") == []
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(library: Library, other: str, share: float) -> None:
+    with pytest.raises(InvalidValue, match="both_from"):
+        library.indexer.use_encoder(other, both_from=share)
+    assert library.catalogue.change() is None

@@ -280,6 +280,7 @@ def test_every_operation_needs_the_right_that_it_should(client: TestClient) -> N
     for path, methods in client.get("/api/openapi.json").json()["paths"].items():
         for method in map(str.upper, methods):
             reads = method in ("GET", "HEAD") or f"{method} {path}" in READING
+            reads = reads and not path.startswith("/api/questions")  # at the owner's expense
             assert needed_right(method, path, ("/api/judging/",)) == ("read" if reads else "change"), (
                 method,
                 path,

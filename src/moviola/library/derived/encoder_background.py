@@ -79,7 +79,10 @@ def text_vectors(store: LibraryStore, encoders: LibraryEncoders | None = None) -
         check_features(rows, (len(texts), encoder.dim), encoder.id)
         return normalised(rows)
 
-    return np.asarray(kept(store, "background.npz", "vectors", encoders.settings.encoder_revision, encoded))
+    revision = encoders.settings.encoder_revision
+    # While a change of encoder is under way both are asked for.
+    file = "background.npz" if revision == store.settings.encoder_revision else "background-next.npz"
+    return np.asarray(kept(store, file, "vectors", revision, encoded))
 
 
 def kept(

@@ -89,15 +89,20 @@ def _dim(store: LibraryStore, name: str) -> int:
 
 
 def current_index(
-    store: LibraryStore, name: str, videos: VideoTable, *, index: Index | None = None
+    store: LibraryStore,
+    name: str,
+    videos: VideoTable,
+    *,
+    index: Index | None = None,
+    published: bool = True,
 ) -> tuple[Index | None, bool]:
     """The index of a name in :data:`INDEXES` of exactly these videos, made of ``index`` or else the published
-    one, and whether it differs from that; None where the library has no encoder for it.
+    one, if that may be, and whether it differs from that; None where the library has no encoder for it.
     """
     dim = _dim(store, name)
     if not dim:
         return None, False
-    if index is None:
+    if index is None and published:
         index = published_index(store, name)
     counts = piece_counts(store, name, videos)
     present = "" if index is None else backend_of(index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 
@@ -15,6 +15,7 @@ from moviola.library.derived.video_names import NameTable, descriptions_in, name
 from moviola.library.disk.columns import Columns
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.models_in_use import ModelsInUse
+from moviola.library.disk.other_frames import OtherExtent
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.unfinished import how_far, minutes_in
@@ -93,6 +94,7 @@ class Viewer:
         self._store = store
         self._lock = RLock()
         self._view: View | None = None
+        self._next: tuple[LibraryStore, Mapping[int, OtherExtent], View, View] | None = None
 
     def view(self) -> View:
         """The library as it is now. Indexes that lag behind the catalogue are completed in memory."""
@@ -104,10 +106,32 @@ class Viewer:
                 view = self._view = self._made()
             return view
 
-    def forget(self) -> None:
-        """Drop the view, which maps files of the library."""
+    def next_view(self, view: View) -> View | None:
+        """A view as the library will be when a change of encoder is done, with pictures of the videos that
+        have features by the new encoder; None where searches answer by the one in use alone.
+        """
         with self._lock:
-            self._view = None
+            found = self._store.catalogue.made_for_both()
+            if found is None:
+                self._next = None
+                return None
+            target, made = found
+            store, known, beside, shown = self._next or (None, {}, None, None)
+            if store is None or store.settings.pictures_key != target.pictures_key:
+                store, shown = self._store.with_pictures_of(target), None
+            if shown is None or known != made or beside is not view:
+                shown = _with_pictures(view, store, made, shown)
+            self._next = None if shown is None else (store, made, view, shown)
+            return shown
+
+    def shows(self, view: View) -> bool:
+        """Whether a view is one of the present ones."""
+        return view is self._view or (self._next is not None and view is self._next[3])
+
+    def forget(self) -> None:
+        """Drop the views, which map files of the library."""
+        with self._lock:
+            self._view = self._next = None
 
     def _made(self) -> View:
         store = self._store
@@ -141,3 +165,27 @@ class Viewer:
             # Other models may have come into use meanwhile, for which some of the indexes are then.
             if view.settings == store.settings:
                 return view
+
+
+def _with_pictures(
+    view: View, store: LibraryStore, made: Mapping[int, OtherExtent], before: View | None
+) -> View | None:
+    """A view with other pictures, those of ``made``, and with nothing else changed; None where the features
+    cannot be read. Its indexes are those of the view before, completed.
+    """
+    shown = (
+        replace(video, frames=made[row].extent if row in made else None) for row, video in view.videos.items()
+    )
+    videos = VideoTable.of(shown)
+    held = store.frame_features.hold(videos.frames)
+    if held is None:  # a change that has just been given up
+        return None
+    stored = {"segments": before and before.segments, "pictures": before and before.pictures}
+    segments, pictures = (
+        current_index(store, name, videos, index=index, published=False)[0] for name, index in stored.items()
+    )
+    features, picture_features = (store.features_of(videos, pictures=both) for both in (False, True))
+    return replace(
+        view, models=store.models, encoders=store.encoders, videos=videos, features=features,
+        picture_features=picture_features, segments=segments, pictures=pictures, held=(*view.held, *held),
+    )  # fmt: skip

@@ -5,6 +5,7 @@ and those of videos that it could not encode, kept for a change back.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = ["FRAMES", "KEY_FRAMES", "OTHER_FRAMES", "OtherExtent", "OtherFrames"]
 FRAMES, OTHER_FRAMES, KEY_FRAMES = "frames", "other frames", "key frames"
 """Kinds of features whose shards are numbered together."""
 
+_WHOLE = 1_000_000  # of a share that is stored as a whole number
 _PARTS = ("shard", "offset", "count", "crc")
 _COLUMNS = f"video, made_with, dim, {', '.join(_PARTS)}, repeats"
 
@@ -53,6 +55,27 @@ class OtherFrames(NotedSettings):
     def end_change(self) -> None:
         """Forget that a change was begun, inside a transaction."""
         self._rows_of("encoder_change", "DELETE FROM encoder_change")
+        self._put_all("meta (key, value)", [("both_from", 0)])
+
+    def answer_by_both_from(self, share: float) -> None:
+        """Note the share of videos, from 0 to 1, from which on searches answer by both encoders while a
+        change is under way; 0: never.
+        """
+        with self._changing():
+            self._put_all("meta (key, value)", [("both_from", math.floor(_WHOLE * share))])
+
+    def made_for_both(self) -> tuple[Settings, dict[int, OtherExtent]] | None:
+        """What a change of encoder will give the library, and features by it by row number, where searches
+        answer by both encoders now; else None.
+        """
+        found = self._rows("SELECT value FROM meta WHERE key = 'both_from' AND value > 0")
+        target = self.change() if found else None
+        if target is None:
+            return None
+        key = target.pictures_key
+        made = {row: one for (row, other), one in self.other_frames().items() if other == key}
+        ((total,),) = self._rows("SELECT count(*) FROM videos WHERE state != 'refused'")
+        return (target, made) if made and _WHOLE * len(made) >= found[0][0] * total else None
 
     def last_shard(self) -> int:
         """The highest number of a shard of frames, by this or another encoder, that was ever written to."""

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -22,15 +23,16 @@ from moviola.errors import InvalidValue, LibraryError, NotFound, printable
 from moviola.features import Extent, FeatureRows, FeatureShards, VideoFeatures
 from moviola.features.shards import halves
 from moviola.files.presence import is_file
+from moviola.index import AUTO
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.columns import Column, Columns, facts_of, read_columns, write_columns
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
 from moviola.library.disk.lock import LOCK, sweep_drafts, writing
-from moviola.library.disk.models_in_use import ModelsInUse
+from moviola.library.disk.models_in_use import ROLES, ModelsInUse
 from moviola.library.disk.places import present_path
 from moviola.library.disk.protected_paths import require_outside
-from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
+from moviola.library.disk.settings import FORMAT_VERSION, OF_PICTURES, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
 from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
@@ -216,6 +218,16 @@ class LibraryStore:
                     self.frame_features = self.features_in("frames", settings.frame_dim)
                 self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
+
+    def with_pictures_of(self, settings: Settings) -> LibraryStore:
+        """The same library as it would be with the pictures' settings of others, and without trained models:
+        its encoders, and where features of frames lie. It shares all that is open, and is not closed.
+        """
+        other = copy(self)
+        pictures = {name: getattr(settings, name) for name in (*OF_PICTURES, "segment_seconds")}
+        untrained = {name: "" for role in ROLES for name in (role, f"{role}_revision")}
+        other.adopt(replace(self.settings, **pictures, **untrained, index=AUTO))
+        return other
 
     def refresh(self) -> None:
         """Switch to the models that another process has chosen since; videos need no such call."""

@@ -151,6 +151,7 @@ def change_encoder(
     wanted: Wanted,
     *,
     without_files: bool = False,
+    both_from: float | None = None,
     begin: Callable[[ChangePlan], None] = lambda _: None,
     progress: Progress = lambda _: None,
 ) -> EncoderChange:
@@ -183,6 +184,8 @@ def change_encoder(
     begin(plan)
     if begun is None:
         catalogue.begin_change(target)
+    if both_from is not None:
+        catalogue.answer_by_both_from(both_from)
     with suppress(Paused):
         change.encode(progress)
         report.waiting = change.waiting()

@@ -347,13 +347,15 @@ class Indexer:
         frame_rate: float | None = None,
         segment_seconds: float | None = None,
         without_files: bool = False,
+        both_from: float | None = None,
         begin: Callable[[ChangePlan], None] | None = None,
         progress: Progress | None = None,
     ) -> EncoderChange:
         """Encode the pictures of all videos by another encoder, or in another way, and nothing else of
         them.
 
-        Until all videos are done the library answers as before, from then on by the new encoder. After any
+        Until all videos are done the library answers as before, or from a share of them on by both encoders,
+        each video by one of them; from then on by the new encoder. After any
         interruption the next call with these values, or fewer, goes on; with the name of the encoder in use
         it gives the change up.
 
@@ -362,6 +364,8 @@ class Indexer:
             frame_rate, segment_seconds: as in :class:`moviola.library.LibraryStore`; None: as they are.
             without_files: change over also if files of videos cannot be read now. These are found by words
                 and names alone until their files are indexed again.
+            both_from: share of the videos, above 0 and at most 1, from which on searches for words answer by
+                both encoders; None: as an earlier call said, at first never.
             begin: called with what is going to be done, before anything is.
             progress: as in :meth:`index`; :class:`moviola.library.Paused` ends the call.
 
@@ -374,12 +378,17 @@ class Indexer:
         wanted = Wanted(name, precision, frame_rate, segment_seconds)
         if wanted == Wanted():
             raise InvalidValue(f"{self._store.folder}: nothing to change; name an encoder")
+        if both_from is not None and not 0 < both_from <= 1:
+            raise InvalidValue(
+                f"both_from {both_from!r:.100}: give a share of the videos, above 0 and at most 1"
+            )
         begin, progress = begin or (lambda _: None), progress or (lambda _: None)
         with self._store.writing():
             self._settle()
             report = change_encoder(
-                self._store, wanted, without_files=without_files, begin=begin, progress=progress
-            )
+                self._store, wanted, without_files=without_files, both_from=both_from, begin=begin,
+                progress=progress,
+            )  # fmt: skip
             if report.done:
                 self.publish()
         return report

@@ -13,7 +13,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
  * @typedef {"strong" | "possible" | "weak"} Band
- * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place" | "in part" | "by key frames" | "looked" | "not looked" | "words alone", about: string, others: string[], remedy: string, text: string}} Note
+ * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured" | "language" | "date" | "place" | "in part" | "by key frames" | "looked" | "not looked" | "words alone" | "by both", about: string, others: string[], remedy: string, text: string}} Note
  * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
  * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept

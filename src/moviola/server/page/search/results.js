@@ -238,6 +238,7 @@ function noteText({ kind, about, others, remedy }) {
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
     case "in part": return partNote(about, others);
     case "by key frames": return t("{n} of {all} videos are known by key frames alone so far: where their moments begin and end is no more exact, and words in them are not searched yet.", { n: about, all: others[0] ?? "" });
+    case "by both": return bothNote(about, others);
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }
 }
@@ -256,6 +257,10 @@ function partNote(about, [n = "", all = ""]) {
   if (!all) return t("{about}: {n} minutes are in; the rest is not searched yet.", { about, n });
   return t("{about}: {n} of {all} minutes are in; the rest is not searched yet.", { about, n, all });
 }
+
+/** Which encoders answer while the library changes from one to another.
+ * @param {string} about @param {string[]} videos @returns {string} */
+const bothNote = (about, [n = "", all = ""]) => t("{n} of {all} videos are answered by {about}, to which the library is being changed, the others by the encoder before.", { n, all, about });
 
 /** In which language a query was read, and what does not know it.
  * @param {string} tag @param {string[]} encoders @param {string} command */
