@@ -94,6 +94,7 @@ def _byte_pairs(checkpoint: Checkpoint) -> Tokenizer:
         words = pre_tokenizers.Split(Regex(_CLIP_WORDS), "removed", invert=True)
         made.pre_tokenizer = pre_tokenizers.Sequence([words, bytewise])
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in (begin, end)])
-    ends = [(token, vocabulary[token]) for token in (end, begin)]
-    made.post_processor = processors.RobertaProcessing(*ends, trim_offsets=False, add_prefix_space=False)
+    made.post_processor = processors.RobertaProcessing(
+        (end, vocabulary[end]), (begin, vocabulary[begin]), trim_offsets=False, add_prefix_space=False
+    )
     return made

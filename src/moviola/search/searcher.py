@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.kept_texts import KeptTexts
-from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, NotSearched
+from moviola.errors import (
+    EncoderMismatch,
+    InvalidValue,
+    LibraryError,
+    MediaError,
+    MoviolaError,
+    NotFound,
+    NotSearched,
+)
 from moviola.library import (
     Concept,
     LibraryStore,
@@ -87,6 +95,22 @@ class Searcher:
         refuse: Callable[[int, MoviolaError], None] | None = None,
     ) -> list[SearchResult]:
         """Answers to queries; see :meth:`moviola.search.Library.search_many`."""
+        while True:
+            view = self._viewer.view()
+            try:
+                return self._searched(queries, options, progress, refuse)
+            except EncoderMismatch:
+                # A change of encoder ended meanwhile, and has learnt concepts anew: the next view has both.
+                if self._viewer.view().settings.built_with == view.settings.built_with:
+                    raise
+
+    def _searched(
+        self,
+        queries: Sequence[Query | SearchQuery],
+        options: SearchOptions,
+        progress: Callable[[int], None] | None,
+        refuse: Callable[[int, MoviolaError], None] | None,
+    ) -> list[SearchResult]:
         given = several("queries", queries)
         checked: dict[int, SearchQuery] = {}
         notes: dict[int, list[Note]] = {}

@@ -180,9 +180,10 @@ def _with_pictures(
     held = store.frame_features.hold(videos.frames)
     if held is None:  # a change that has just been given up
         return None
-    stored = {"segments": before and before.segments, "pictures": before and before.pictures}
+    known = (None, None) if before is None else (before.segments, before.pictures)
     segments, pictures = (
-        current_index(store, name, videos, index=index, published=False)[0] for name, index in stored.items()
+        current_index(store, name, videos, index=index, published=False)[0]
+        for name, index in zip(("segments", "pictures"), known, strict=True)
     )
     features, picture_features = (store.features_of(videos, pictures=both) for both in (False, True))
     return replace(
