@@ -279,7 +279,7 @@ class Searcher:
         """One by the encoder to which the library is being changed, for the videos that have features by it;
         None where searches answer by the one in use alone.
         """
-        if self.refiner is not None or not self._evidence(options.by, view)[0]:
+        if self.refiner is not None or options.by in _LACKING:  # which search no pictures
             return None
         next_ = self._viewer.next_view(view)
         return None if next_ is None else self._gatherer(next_, options)

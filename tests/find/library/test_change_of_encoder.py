@@ -294,6 +294,10 @@ def test_a_library_of_words_gets_pictures(films: Path, tmp_path: Path, other: st
         library.index(films, ocr=False, speech="none", sounds="none")
         with pytest.raises(InvalidValue, match="name one with --encoder"):
             library.indexer.use_encoder(frame_rate=2.0)
+        library.indexer.use_encoder(other, both_from=0.1, progress=after(1))
+        with Library(library.folder, read_only=True) as reader:
+            assert by_video(reader, "a red square").keys() == {"a"}
+            assert by_video(reader, "lighthouse", by="said").keys() == {"a"}
         assert library.indexer.use_encoder(other).done
         assert features(library).keys() == {*FILMS} and verify(library.store) == []
         assert library.search("a red square", by="visual", weak=True)
