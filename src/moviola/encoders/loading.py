@@ -77,7 +77,7 @@ def best_encoder(machine: Machine | None = None, language: str | None = None) ->
     own little world, and is never chosen.
 
     Args:
-        machine, language: as of :func:`moviola.encoders.published.recommended`.
+        machine, language: as in :func:`moviola.encoders.published.recommended`.
     """
     machine = this_machine() if machine is None else machine
     language = users_language() if language is None else language

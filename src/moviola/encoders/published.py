@@ -174,7 +174,7 @@ def users_language(environment: Mapping[str, str] | None = None) -> str:
 
 
 def recommended(machine: Machine | None = None, language: str | None = None) -> list[Recommended]:
-    """What is recommended, first of all, and further ones: the one place that says so.
+    """The recommended encoder, and further ones after it: the one place that says so.
 
     For each kind of languages it is the encoder that does most work a frame and still keeps pace on a
     machine, or the fastest one; of those that were measured and whose licence allows any use. Those whose

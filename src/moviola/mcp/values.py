@@ -125,7 +125,7 @@ class FilmAnswer(BaseModel):
     untold: bool = Field(False, description="Whether the films do not say it.")
     searches: list[str] = Field([], description="What the model searched for.")
     stills: int = Field(0, description="Number of those that it was sent.")
-    note: str = Field("", description="What is to be known of the answer.")
+    note: str = Field("", description="How far to trust the answer, and why it lacks something.")
 
 
 class Clip(StretchOfTime):

@@ -100,7 +100,7 @@ class Searcher:
             try:
                 return self._searched(queries, options, progress, refuse)
             except EncoderMismatch:
-                # A change of encoder ended meanwhile, and has learnt concepts anew: the next view has both.
+                # A change of encoder ended meanwhile, and has learnt concepts again: the next view has both.
                 if self._viewer.view().settings.built_with == view.settings.built_with:
                     raise
 

@@ -63,7 +63,7 @@ def test_more_machine_gets_a_larger_encoder() -> None:
 
 
 def test_the_users_language_decides_what_comes_first() -> None:
-    """An encoder of English alone for somebody who asks in German, or one of Chinese for anybody else."""
+    """An encoder of English alone for questions in German, or one of Chinese for any others."""
     machine = Machine(2, False, 8.0)
     first = {language: recommended(machine, language)[0].model for language in ("en", "de", "zh", "")}
     assert first["en"].languages == "English"

@@ -41,7 +41,7 @@ def without_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 
     def refused(*_: Any, **__: Any) -> Any:
-        raise AssertionError("transformers was asked")
+        raise AssertionError("transformers was called")
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", refused)
 

@@ -164,7 +164,7 @@ def test_a_model_answers_where_one_is_named(call: Call, library: Library) -> Non
 
 
 def test_a_client_that_cancels_ends_the_work_of_the_model(library: Library) -> None:
-    """A model that is asked on, at the expense of somebody who has gone."""
+    """A model that works on, at the expense of a client that has gone."""
     begun, ended = ThreadEvent(), ThreadEvent()
 
     def hang(*_: Any, stop: ThreadEvent, **__: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A model that looks, and answers, on the page: where that is asked for, after what is sent was said."""
+"""A model that looks, and answers, on the page: by its buttons alone, which say before what they send."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_model_answers_and_what_it_cites_plays(trapped: Path, open_page: Callable[..., Page]) -> None:
-    """What is sent and was not said before; words of a film or of the model that become markup or an order;
+    """Stills that go without a word before; words of a film or of the model that become markup or an order;
     a citation of nothing; a question that cannot be asked again; the player behind the dialog.
     """
     trick = {"text": f"Gone {TRAP} <b>now</b>, see https://evil.example/.", "cites": ["m1"]}
@@ -108,16 +108,16 @@ def test_a_model_answers_and_what_it_cites_plays(trapped: Path, open_page: Calla
             page.keyboard.press("Escape")
             expect(dialog).to_be_hidden()
             page.get_by_label("Language").select_option("de")
-            chat.body, asked = reply({"untold": True}), len(chat.requests)
+            chat.body, before = reply({"untold": True}), len(chat.requests)
             page.get_by_role("button", name="fragen", exact=True).click()
             dialog = page.get_by_role("dialog", name="Zu den Filmen fragen")
             expect(dialog.locator("#asking-sends")).to_contain_text("höchstens 48 Bilder")
-            assert len(chat.requests) == asked
+            assert len(chat.requests) == before
             dialog.get_by_role("button", name="<i>eye</i> fragen").click()
             expect(dialog).to_contain_text("Die Filme sagen es nicht.")
 
 
-def test_a_question_is_cancelled_and_failures_are_told(trapped: Path, open_page: Callable[..., Page]) -> None:
+def test_a_question_is_cancelled_and_failures_are_said(trapped: Path, open_page: Callable[..., Page]) -> None:
     """A model that hangs and cannot be left, or whose late answer stands under the next question; nonsense,
     floods and refusals that are shown as an answer, or as nothing.
     """

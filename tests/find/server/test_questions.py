@@ -73,7 +73,7 @@ def test_without_a_model_there_is_nothing_to_ask(client: TestClient) -> None:
     assert client.get("/api/questions/0").status_code == 404
 
 
-def test_what_is_no_question_is_refused_by_its_field(serving: Serving, folder: Path) -> None:
+def test_bad_questions_are_refused_by_their_field(serving: Serving, folder: Path) -> None:
     """A client that spends the owner's money without limit, or names a server of its own."""
     model = ChatModel(SEARCH)
     with serving(folder, looker=model.endpoint()) as client:
