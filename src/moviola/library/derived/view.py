@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
@@ -171,7 +172,7 @@ def _with_pictures(
     view: View, store: LibraryStore, made: Mapping[int, OtherExtent], before: View | None
 ) -> View | None:
     """A view with other pictures, those of ``made``, and with nothing else changed; None where the features
-    cannot be read. Its indexes are those of the view before, completed.
+    cannot be read. Its indexes are copies of those of the view before, completed.
     """
     shown = (
         replace(video, frames=made[row].extent if row in made else None) for row, video in view.videos.items()
@@ -180,7 +181,8 @@ def _with_pictures(
     held = store.frame_features.hold(videos.frames)
     if held is None:  # a change that has just been given up
         return None
-    known = (None, None) if before is None else (before.segments, before.pictures)
+    # Copies, since searches of other threads go on in those of the view before.
+    known = (None, None) if before is None else deepcopy((before.segments, before.pictures))
     segments, pictures = (
         current_index(store, name, videos, index=index, published=False)[0]
         for name, index in zip(("segments", "pictures"), known, strict=True)
