@@ -96,12 +96,12 @@ class Searcher:
     ) -> list[SearchResult]:
         """Answers to queries; see :meth:`moviola.search.Library.search_many`."""
         while True:
-            view = self._viewer.view()
+            before = self._store.settings.built_with
             try:
                 return self._searched(queries, options, progress, refuse)
             except EncoderMismatch:
                 # A change of encoder ended meanwhile, and has learnt concepts again: the next view has both.
-                if self._viewer.view().settings.built_with == view.settings.built_with:
+                if self._viewer.view().settings.built_with == before:
                     raise
 
     def _searched(
