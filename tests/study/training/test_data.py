@@ -422,8 +422,8 @@ def test_a_query_that_nothing_answers_has_no_video_of_its_own(world: Any) -> Non
     split = world.val
     pairs = split.pairs
     whole = replace(split, pairs=replace(pairs, relevance=np.where(pairs.query == 1, 0.0, pairs.relevance)))
-    asked = {name for part in of_each_video(whole) for name in part.queries.query_ids}
-    assert asked == set(pairs.query_ids) - {pairs.query_ids[1]}
+    found = {name for part in of_each_video(whole) for name in part.queries.query_ids}
+    assert found == set(pairs.query_ids) - {pairs.query_ids[1]}
     assert not best_answers(whole).rows()[pairs.query_ids[1]]
 
 
