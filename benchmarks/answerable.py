@@ -83,11 +83,13 @@ def measured(out: Path, name: str, seed: int, steps: int) -> dict[str, Any]:
         _train(model, source, pairs, stage1, settings)
     qrels, found = read_qrels(pairs / "test.json"), {}
     calibration = read_description(model).extra.get("calibration", {})
-    results = evaluate(searched(out, model, pairs / "test.json"), qrels, MEASURES)
+    run = searched(out, model, pairs / "test.json")
+    results = evaluate(run, qrels, MEASURES)
     found = {measure: round(float(results.measures[measure]), 4) for measure in MEASURES}
     return {
         "queries": {split: counts(pairs / file) for split, file in FILES.items()},
-        "steps": steps, "measures": found, "alone": alone(model, source, stage1, pairs / "test.json"),
+        "steps": steps, "measures": found, "interval": interval(run, pairs / "test.json"),
+        "alone": alone(model, source, stage1, pairs / "test.json"),
         "soccer_gmr": in_one_video(out, model, pairs / "test.json"),
         "calibration": {key: value for key, value in calibration.items() if key != "words"},
         "cpu_seconds": round(time.process_time() - begun, 1),
@@ -124,6 +126,15 @@ def searched(out: Path, model: Path, queries: Path) -> Run:
     return Run.from_columns(
         *zip(*rows, strict=True), queries=[query.query_id for query in given], ranked=True
     )
+
+
+def interval(run: Run, queries: Path) -> list[float]:
+    """The 95 % interval of AUROC over queries, by the best score of each."""
+    best = {query: max((own["score"] for own in rows), default=-np.inf) for query, rows in run.rows().items()}
+    sure: dict[bool, list[float]] = {True: [], False: []}
+    for entry in read_json(queries):
+        sure[bool(entry["relevant_moment"])].append(best[str(entry["query_id"])])
+    return [round(bound, 4) for bound in auroc_interval(sure[True], sure[False])]
 
 
 def alone(model: Path, source: Any, stage1: Path, queries: Path) -> list[float] | None:
