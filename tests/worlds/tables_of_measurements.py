@@ -366,7 +366,24 @@ def _label_iou(model: str) -> Numbers:
     ]
 
 
+def _answerable() -> list[tuple[str, Numbers]]:
+    plain, learned = (read(f"answerable/{name}-0.json") for name in ("reel", "reel-answerable"))
+    names = ("AUROC", "Rej-F1,score<=0.2", "Rej-F1,score<=0.5", "G-mIoU@5,score<=0.5", "nDCG@20,IoU>=0.5")
+    one_video = ("AUROC", "Rej-F1@0.4", "mAP", "G-mIoU@1 (paper)")
+
+    def found(row: Any) -> Numbers:
+        first, *others = (row["measures"][name] for name in names)
+        return [first, *row["interval"], *others, *(row["soccer_gmr"][name] for name in one_video)]
+
+    return [
+        ("its best score, without the option", found(plain)),
+        ("its best score, with it", found(learned)),
+        ("the log odds alone", learned["alone"]),
+    ]
+
+
 PRINTED = [
+    Printed("howto/no-answer.md", "| how sure a query is", _answerable()),
     Printed("papers/002-spr.md", "| system | ms a query", _windows()),
     Printed("papers/000-tvr-ranking.md", "| | slots | MiniLM |", _similarities()),
     Printed("figures.md", "| system | IoU ≥ 0.3", _spine()),
