@@ -416,3 +416,13 @@ def test_each_result_of_a_sentence_is_stored() -> None:
                 wrong += differences(f"README.md:{line} {begin}", figures(text, PROSE), own)
     assert [begin for begin, count in found.items() if count != 1] == []
     assert wrong == [], "\n".join(wrong)
+
+
+def test_what_is_said_of_the_small_pool_is_stored() -> None:
+    """Its rows that are trained, with their figures, and none that is not."""
+    small = Comparison("pool-small")
+    (text,) = (text for text in PAGE.read_text(encoding="utf-8").split("\n\n") if "`pool-small`" in text)
+    numbers = [*small.three("spr-stage1-n20"), *small.three("xml-n20"), small.late_gain("xml-n20")]
+    assert differences("README.md: pool-small", figures(text, PROSE), numbers) == []
+    trained = {path.stem for path in (ROOT / "benchmarks/comparison/pool-small").glob("*.json")}
+    assert trained == {"spr-stage1-n20", "xml-n20"}
