@@ -418,7 +418,7 @@ def test_each_result_of_a_sentence_is_stored() -> None:
     assert wrong == [], "\n".join(wrong)
 
 
-def test_what_is_said_of_the_small_pool_is_stored() -> None:
+def test_figures_of_the_small_pool_are_stored() -> None:
     """Its rows that are trained, with their figures, and none that is not."""
     small = Comparison("pool-small")
     (text,) = (text for text in PAGE.read_text(encoding="utf-8").split("\n\n") if "`pool-small`" in text)
