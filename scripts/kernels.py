@@ -1,8 +1,8 @@
 """Run the tests of what computes as on other machines: results must not rest on rounding.
 
     python scripts/kernels.py           the numeric folders, with shifted sums (in `make test`)
-    python scripts/kernels.py --turn    these and what shows their results, as on a further kind of
-                                        machine, which the number of commits chooses (in `make turn`)
+    python scripts/kernels.py --turn    a part of these and of what shows their results, as on further kinds
+                                        of machines, which the number of commits chooses (in `make turn`)
     python scripts/kernels.py --all     these folders as on all kinds
 
 A kind of machine is a set of kernels of BLAS and of torch, and a number of threads; the first one also shifts
@@ -16,6 +16,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +25,14 @@ sys.path.insert(0, str(ROOT / "tests" / "worlds"))
 
 from turns import NUMERIC, TURNS, share  # noqa: E402
 
-SHOWN = (
-    "tests/find/cli", "tests/find/library", "tests/find/search", "tests/study/benchmark",
-    "tests/study/datasets",
-)  # fmt: skip
-"""What shows results, or builds on them."""
+SHOWN = {
+    "tests/find/search": 85, "tests/find/library": 70, "tests/find/cli": 40, "tests/study/benchmark": 25,
+    "tests/study/datasets": 10,
+}  # fmt: skip
+"""What shows results, or builds on them, and about how many seconds each takes on two quiet cores."""
+NUMERIC_SECONDS = 120
+LONG_SECONDS = (420, 160, 165, 160)
+"""What the long tests of each turn take beside them."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,9 @@ OTHERS = (
     Kind("Zen", "avx2", _threads(1)),
     Kind("SkylakeX", "avx512f", _threads(2)),
 )
-"""The kinds that take turns, as many as there are (``TURNS``); with the first one, what shows results is run
-with shifted sums, too.
-"""
+"""The kinds that take turns; with shifted sums, too, only what shows results does."""
+
+Run = tuple[Kind, tuple[str, ...]]
 
 
 def main() -> None:
@@ -73,26 +77,38 @@ def main() -> None:
         description=(__doc__ or "").splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--turn", action="store_true", help="all folders under the kind whose turn it is")
+    which.add_argument("--turn", action="store_true", help="the folders and kinds whose turn it is")
     which.add_argument("--all", action="store_true", help="all folders under all kinds")
     given = parser.parse_args()
     flags = processor_flags()
     for kind in (SHIFTED, *OTHERS):
         if not able(kind, flags):
             print(f"{kind.name}: this processor lacks {kind.needs}; left out", flush=True)
-    others = [kind for kind in OTHERS if able(kind, flags)]
+    kinds = [kind for kind in (SHIFTED, *OTHERS) if able(kind, flags)]
     own = share(TURNS)
-    runs: list[tuple[Kind, tuple[str, ...]]]
+    runs: list[Run]
     if given.all or (given.turn and own is None):
-        runs = [(kind, NUMERIC + SHOWN) for kind in (SHIFTED, *others)]
+        runs = [(kind, (*NUMERIC, *SHOWN)) for kind in kinds]
     elif given.turn:
-        runs = [(others[(own or 0) % len(others)], NUMERIC + SHOWN)] if others else []
-        runs += [(SHIFTED, SHOWN)] if own == 0 else []
+        runs = turns(kinds)[own or 0]
     else:
-        runs = [(SHIFTED, NUMERIC)]
-    runs = [(kind, folders) for kind, folders in runs if able(kind, flags)]
+        runs = [(SHIFTED, NUMERIC)] if SHIFTED in kinds else []
     if failed := [kind.name for kind, folders in runs if not passes(kind, folders)]:
         sys.exit(f"failed under the kernels of {', '.join(failed)}")
+
+
+def turns(kinds: Sequence[Kind]) -> list[list[Run]]:
+    """What each turn runs, so that all turns do all under each kind: the longest pieces first, each in the
+    turn that has the least to do by then.
+    """
+    pieces = [(NUMERIC_SECONDS, kind, NUMERIC) for kind in kinds if kind is not SHIFTED]
+    pieces += [(seconds, kind, (folder,)) for kind in kinds for folder, seconds in SHOWN.items()]
+    seconds_of, folders_of = list(LONG_SECONDS), [dict[Kind, tuple[str, ...]]() for _ in LONG_SECONDS]
+    for seconds, kind, folders in sorted(pieces, key=lambda piece: -piece[0]):
+        turn = seconds_of.index(min(seconds_of))
+        seconds_of[turn] += seconds
+        folders_of[turn][kind] = folders_of[turn].get(kind, ()) + folders
+    return [list(of.items()) for of in folders_of]
 
 
 def able(kind: Kind, flags: frozenset[str]) -> bool:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import kernels
+from turns import NUMERIC, TURNS
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = [
     path
@@ -29,3 +32,24 @@ def test_a_script_starts_and_explains_itself(path: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert done.stdout.lstrip().lower().startswith("usage: ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("lacking", ["", "SkylakeX", "Haswell"])
+def test_four_turns_run_everything_on_every_kind_of_machine_once(lacking: str) -> None:
+    """A folder that no turn runs under some kernels, one that two run, or a turn that has most to do."""
+    kinds = [kind for kind in (kernels.SHIFTED, *kernels.OTHERS) if kind.name != lacking]
+    turns = kernels.turns(kinds)
+    run = sorted((kind.name, folder) for turn in turns for kind, folders in turn for folder in folders)
+    expected = [(kind.name, folder) for kind in kinds for folder in kernels.SHOWN]
+    expected += [(kind.name, folder) for kind in kinds if kind != kernels.SHIFTED for folder in NUMERIC]
+    assert len(turns) == len(kernels.LONG_SECONDS) == TURNS and run == sorted(expected)
+    seconds = [
+        sum(
+            kernels.SHOWN.get(folder, kernels.NUMERIC_SECONDS / len(NUMERIC))
+            for _, own in turn
+            for folder in own
+        )
+        for turn in turns
+    ]
+    whole = [own + long for own, long in zip(seconds, kernels.LONG_SECONDS, strict=True)]
+    assert max(whole) - min(whole) <= kernels.NUMERIC_SECONDS

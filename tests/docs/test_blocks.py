@@ -25,7 +25,8 @@ SKIP = re.compile(r'^<!-- skip: next(?: "(?P<reason>[^"]+)")? -->$', re.MULTILIN
 
 TURNS = {
     "docs/howto/train.md": 0,
-    "docs/howto/judge-and-train.md": 1, "docs/howto/encoder.md": 1, "docs/howto/no-answer.md": 0,
+    "docs/howto/judge-and-train.md": 1, "docs/howto/encoder.md": 1, "docs/tutorial.md": 1,
+    "docs/studies.md": 1, "docs/howto/no-answer.md": 3,
     "docs/howto/library.md": 2, "docs/howto/published.md": 2, "docs/howto/data-set.md": 2,
     "docs/howto/other-systems.md": 3, "docs/howto/words.md": 3, "docs/howto/editors.md": 3,
     "docs/papers/003-relevant-pairs.md": 3,

@@ -17,13 +17,17 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from turns import changed
+
 ROOT = Path(__file__).resolve().parents[2]
 FILM = "moviepy_chaplin.mp4"
 MOST_INSTALLED = 900
 """Megabytes."""
 NOT_INSTALLED = ("torch", "transformers", "scipy", "onnxruntime", "nvidia", "triton")
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+# Where packaging has changed it is built in every turn.
+PACKAGING = ("pyproject.toml", "constraints.txt", "tests/packaging", "src/moviola/plugins.py")
+pytestmark = [pytest.mark.long(*(() if changed(*PACKAGING) else (1,))), pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ALL", "NUMERIC", "SHARES", "TURNS", "number", "share"]
+__all__ = ["ALL", "NUMERIC", "SHARES", "TURNS", "changed", "number", "share"]
 
 TURNS = 4
 """How many runs do all that is marked ``long``."""
@@ -52,3 +52,16 @@ def number() -> int | None:
 def share(of: int) -> int | None:
     """The part of this run, from 0 to ``of`` - 1; None for all."""
     return None if (own := number()) is None else own % of
+
+
+@cache
+def changed(*paths: str) -> bool:
+    """Whether files, or folders, of the repository differ from those of :data:`TURNS` commits ago, or it
+    cannot be said, as in an archive or a shallow clone.
+    """
+    top = Path(__file__).resolve().parents[2]
+    asked = ["git", "diff", "--quiet", f"HEAD~{TURNS}", "--", *paths]
+    try:
+        return subprocess.run(asked, cwd=top, capture_output=True, check=False).returncode != 0
+    except OSError:
+        return True

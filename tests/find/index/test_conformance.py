@@ -24,7 +24,7 @@ from moviola.index.contract import Groups
 
 DIM = 16
 ALL = backends_of("example-plain")
-MILVUS = pytest.param("milvus", marks=pytest.mark.slow)
+MILVUS = pytest.param("milvus", marks=pytest.mark.long(3))
 
 
 def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -245,7 +245,7 @@ def test_any_damage_is_noticed(
     require_damage_noticed(ALL, name, tmp_path_factory.mktemp("damaged"), place, flip, cut)
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 @pytest.mark.parametrize("cut", [False, True])
 def test_damage_of_what_is_known_of_a_server_is_noticed(
     milvus: RunningMilvus, tmp_path: Path, cut: bool
@@ -333,7 +333,7 @@ def test_any_content_after_any_removal(name: str, rows: NDArray[np.float64], gon
     require_what_is_left(ALL[name](DIM), unit(rows), gone, k)
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 @pytest.mark.parametrize(("gone", "k"), [({0}, 15), ({1, 2, 5, 11}, 3), (set(range(12)), 1)])
 def test_content_of_a_server_after_removals(milvus: RunningMilvus, gone: set[int], k: int) -> None:
     require_what_is_left(written_through(milvus)(DIM), vectors(12, seed=4), gone, k)

@@ -20,7 +20,7 @@ from moviola.addons.milvus import index as module
 from moviola.errors import IndexServerError, InvalidValue
 from moviola.index import BACKENDS, FlatIndex, Index, load_index, save_index, tune
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long(3)
 
 DIM, COUNT, DEPTH = 16, 3000, 200
 IDS = (np.arange(COUNT, dtype=np.int64) // 20 << 20) + np.arange(COUNT) % 20

@@ -80,7 +80,7 @@ def same(found: list[Moment], expected: list[Moment]) -> bool:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_the_answers_are_those_of_the_exact_index(
     library: Library, address: str, opened: Callable[..., Library]
 ) -> None:
@@ -103,7 +103,7 @@ def test_the_answers_are_those_of_the_exact_index(
     assert library.search("anything", top_k=50) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_videos_come_and_go(
     served: Library, films: Path, film: Callable[..., Path], opened: Callable[..., Library]
 ) -> None:
@@ -120,7 +120,7 @@ def test_videos_come_and_go(
     assert index._count() == len(index)
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_losses_on_the_server_come_back_from_the_features(served: Library, films: Path) -> None:
     expected = served.search("anything", top_k=50)
     (index,) = indexes(served)
@@ -144,7 +144,7 @@ def test_losses_on_the_server_come_back_from_the_features(served: Library, films
         assert same(reader.search("anything", top_k=50), expected)
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_a_killed_server_costs_no_video(
     served: Library, milvus: RunningMilvus, films: Path, film: Callable[..., Path]
 ) -> None:
@@ -189,7 +189,7 @@ Library(sys.argv[1]).index(sys.argv[2])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 @pytest.mark.parametrize("when", ["before the commit", "after it"])
 def test_a_killed_client_costs_no_video(
     served: Library, films: Path, film: Callable[..., Path], when: str

@@ -221,8 +221,8 @@ with Library(folder, encoder="demo", sentence_encoder="none") as library:
     [
         ("extend", 2),
         ("put", 1),
-        ("put_unfinished", 2),
-        ("shrunk", 2),
+        pytest.param("put_unfinished", 2, marks=pytest.mark.long(1)),
+        pytest.param("shrunk", 2, marks=pytest.mark.long(3)),
         ("append_key_frames", 2),
         ("put_by_key_frames", 1),
     ],

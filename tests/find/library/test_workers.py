@@ -124,7 +124,7 @@ def title_card(path: Path, words: str) -> None:
     write_video(path, [np.asarray(picture)] * 20, rate=5)
 
 
-@pytest.mark.slow
+@pytest.mark.long(2)
 def test_two_processes_make_the_same_library_as_one(tmp_path: Path, films: Path, driver: Driver) -> None:
     (films / "broken.mp4").write_bytes(b"nothing to see")
     title_card(films / "title.mp4", "HARBOUR")

@@ -29,6 +29,8 @@ from moviola.files.rows import read_json
 from moviola.study.measures import evaluate, read_qrels, read_run
 from moviola.study.training.validation import judge
 
+pytestmark = pytest.mark.long(1)
+
 MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem",
              *(f"conquer-{kind}" for kind in CONQUERS))  # fmt: skip
 

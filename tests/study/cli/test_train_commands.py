@@ -422,7 +422,7 @@ for words, kill, number in json.loads(sys.stdin.read()):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes that begin as copies")
 def test_a_killed_training_goes_on_as_if_it_had_not_been(world: World, tmp_path: Path) -> None:
     """Killed between two checkpoints, while one is written, and while the model is: nobody has time to clean
