@@ -101,6 +101,7 @@ def turns(kinds: Sequence[Kind]) -> list[list[Run]]:
     """What each turn runs, so that all turns do all under each kind: the longest pieces first, each in the
     turn that has the least to do by then.
     """
+    pieces: list[tuple[int, Kind, tuple[str, ...]]]
     pieces = [(NUMERIC_SECONDS, kind, NUMERIC) for kind in kinds if kind is not SHIFTED]
     pieces += [(seconds, kind, (folder,)) for kind in kinds for folder, seconds in SHOWN.items()]
     seconds_of, folders_of = list(LONG_SECONDS), [dict[Kind, tuple[str, ...]]() for _ in LONG_SECONDS]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from made_once import made_once
 from moviola import Library
 from moviola.media import write_video
 from moviola.study.datasets import gridhouse
@@ -24,11 +25,13 @@ The red door is still locked.
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``world``, ten annotated films, and ``lib``, their library; not to be changed."""
-    folder = tmp_path_factory.mktemp("generated")
-    gridhouse.build(folder / "world", videos=10, seed=3, workers=1, write_video=write_video)
-    with Library(folder / "lib", encoder="demo") as library:
-        library.index(folder / "world" / "videos")
-    return folder
+
+    def make(folder: Path) -> None:
+        gridhouse.build(folder / "world", videos=10, seed=3, workers=1, write_video=write_video)
+        with Library(folder / "lib", encoder="demo") as library:
+            library.index(folder / "world" / "videos")
+
+    return made_once(tmp_path_factory, "generated", make)
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ import csv
 import errno
 import json
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +30,7 @@ from types import SimpleNamespace
 from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
+from moviola.files.drafts import draft_beside
 
 __all__ = [
     "atomic_write", "draft_folder_of", "draft_of", "require_unread", "sync_folder", "write_csv", "write_json",
@@ -52,8 +52,7 @@ def draft_of(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[P
             remedy.
     """
     target = Path(os.path.realpath(path)) if follow else Path(path)
-    # Shortened, since the target's name may be as long as the file system allows.
-    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    draft = draft_beside(target)
     with _explained(path):
         if target.exists() and not target.is_file() and (follow or not target.is_symlink()):
             raise InvalidValue(f"{path}: cannot be written (it is no regular file); name a file")
@@ -80,7 +79,7 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
     faster, whose folder stays; when the block raises, the draft is removed. Missing parent folders are made.
     Errors as in :func:`draft_of`.
     """
-    draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
+    draft = draft_beside(path)
     with _explained(path):
         draft.mkdir(parents=True)
     try:

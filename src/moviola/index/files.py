@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.regular import open_regular, read_regular
 from moviola.files.writing import atomic_write, draft_of, write_json
 from moviola.index.contract import Ids, Index, PartFile
@@ -174,7 +175,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
     # Files of the previous manifest, and drafts of killed processes.
     files = [*(file for group in groups for file in group), *deltas]
     named = {file.path.name for one in files for file in (one, one.gone) if file}
-    for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
+    for old in (*folder.glob(f"{name}-*"), *filter(is_abandoned, folder.glob(DRAFTS))):
         if old.name not in named:
             old.unlink(missing_ok=True)
 

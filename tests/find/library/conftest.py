@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from made_once import made_once
 from moviola.media import write_video
 from moviola.search import Library
 
@@ -56,13 +57,15 @@ Nobody remembered the harbour in winter.
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with four ``films``, one in a subfolder, one with subtitles, and a ``library`` of them."""
-    folder = tmp_path_factory.mktemp("original")
-    for number, name in enumerate(("a.mp4", "b.mp4", "deep/c.mp4", "d.mp4")):
-        _film(folder / "films" / name, 9 + number, seed=number)
-    (folder / "films" / "d.srt").write_text(SUBTITLES)
-    with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
-        library.index(folder / "films")
-    return folder
+
+    def make(folder: Path) -> None:
+        for number, name in enumerate(("a.mp4", "b.mp4", "deep/c.mp4", "d.mp4")):
+            _film(folder / "films" / name, 9 + number, seed=number)
+        (folder / "films" / "d.srt").write_text(SUBTITLES)
+        with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
+            library.index(folder / "films")
+
+    return made_once(tmp_path_factory, "four-films", make)
 
 
 @pytest.fixture

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from left_drafts import leave_drafts
 from moviola.features import FeatureShards
+from moviola.files.writing import draft_of
 from moviola.library import Catalogue, Job, LibraryStore, check, compact, diagnosis, verify
 from moviola.library.derived.indexes import published_index
+from moviola.library.disk.lock import drafts_in
 from moviola.library.ingest import indexer
 from moviola.search import Library
 from moviola.search.found import still_there
@@ -127,26 +131,29 @@ def test_all_space_is_given_back_where_everything_was_removed(writer: Library) -
     assert compact(writer.store) == 0 and verify(writer.store) == []
 
 
-def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
+def test_drafts_of_killed_writers_are_swept_and_those_of_living_ones_are_not(writer: Library) -> None:
+    """A reader's draft in the cache that stays for good once it was killed, or that is taken from under a
+    reader at work, whose answer fails then.
+    """
     folder = writer.folder
-    drafts = [
-        folder / name
-        for name in (
-            ".moviola.toml.0123.tmp", "index/.segments.json.0123.tmp", "index/segments-new.faiss",
-            "cache/.videos.table.0123.tmp", "cache/.background.npz.0123.tmp",
-            "concepts/.walls.safetensors.0123.tmp",
-        )
-    ]  # fmt: skip
-    names = (".last-answer.json.0123.tmp", ".copies.table.0123.tmp")
-    of_readers = [folder / "cache" / name for name in names]
-    (folder / "concepts").mkdir()
-    for path in (*drafts, *of_readers):
-        path.write_bytes(b"half of it")
-    (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)
-    writer.indexer.remove(["a"])
-    assert not any(path.exists() for path in drafts)
-    assert all(path.exists() for path in of_readers)
-    assert not (folder / "models" / "refiner" / "reel.77.tmp").exists()
+    names = (
+        "moviola.toml", "index/segments.json", "cache/videos.table", "cache/background.npz",
+        "cache/last-answer.json", "cache/copies.table", "concepts/walls.safetensors",
+        "models/refiner/config.json", "backups/moviola.toml",
+    )  # fmt: skip
+    left = [*leave_drafts(*(folder / name for name in names)), folder / "index" / "segments-new.faiss"]
+    left[-1].write_bytes(b"half of it")
+    with ExitStack() as at_work:
+        written = [folder / name for name in names if name.startswith("cache")]
+        drafts = [at_work.enter_context(draft_of(path)) for path in written]
+        drafts[-1].write_bytes(b"of a reader")
+        for path in drafts[:-1]:
+            path.write_bytes(b"of another")
+        assert {*drafts_in(folder)} == {*left}
+        writer.indexer.remove(["a"])
+        assert not any(path.exists() for path in left)
+        assert all(path.exists() for path in drafts)
+    assert written[-1].read_bytes() == b"of a reader"
 
 
 def test_an_index_that_lags_is_said_to_mend_itself(writer: Library) -> None:
@@ -264,10 +271,9 @@ def test_a_check_while_something_is_written_says_nothing_of_what_lags(
 def test_drafts_and_jobs_that_end_while_they_are_looked_at(
     writer: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draft = writer.folder / "index" / ".cues.json.0123.tmp"
-    draft.parent.mkdir(exist_ok=True)
-    draft.write_text("half of it")
+    (draft,) = leave_drafts(writer.folder / "index" / "cues.json")
     drafts = diagnosis.drafts_in(writer.folder)
+    assert drafts == [draft]
     draft.unlink()
     monkeypatch.setattr(diagnosis, "drafts_in", lambda _: drafts)
     assert wrong(writer.folder) == []

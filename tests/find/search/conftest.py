@@ -61,20 +61,24 @@ def _film(path: Path, seconds: int, seed: int) -> None:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three films; the last segment of two is short, one has subtitles."""
-    folder = tmp_path_factory.mktemp("films")
-    for number, seconds in enumerate((34, 21, 16)):
-        _film(folder / f"film{number}.mp4", seconds, number)
-    (folder / "film0.srt").write_text(SUBTITLES)
-    return folder
+
+    def make(folder: Path) -> None:
+        for number, seconds in enumerate((34, 21, 16)):
+            _film(folder / f"film{number}.mp4", seconds, number)
+        (folder / "film0.srt").write_text(SUBTITLES)
+
+    return made_once(tmp_path_factory, "three-films", make)
 
 
 @pytest.fixture(scope="session")
 def original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Their library; not to be changed."""
-    folder = tmp_path_factory.mktemp("original") / "library"
-    with Library(folder, encoder="demo", sentence_encoder="minilm") as library:
-        library.index(films)
-    return folder
+
+    def make(folder: Path) -> None:
+        with Library(folder / "library", encoder="demo", sentence_encoder="minilm") as library:
+            library.index(films)
+
+    return made_once(tmp_path_factory, "library-of-three", make) / "library"
 
 
 @pytest.fixture

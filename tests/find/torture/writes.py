@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from disturbed import Disturbed
 from moviola.errors import MoviolaError
+from moviola.files import drafts
 from moviola.library.disk import database
 from operations import OPERATIONS
 
@@ -69,6 +70,9 @@ class _Disturber:
         self.folder, self.calls, self.fails_at, self.way, self.dead = str(folder), 0, fails_at, way, False
         opened, synced, plain = io.open, os.fsync, builtins.open
         execute, many = database._Connection.execute, database._Connection.executemany
+        started = drafts._started
+        if way == "kill" or self._watcher is not None:  # what it leaves is that of a process that has ended
+            drafts._started = lambda process: "1"
         io.open = builtins.open = self._open(opened)  # type: ignore[assignment]
         os.fsync = self._sync(synced)  # type: ignore[assignment]
         database._Connection.execute = self._statement(execute)  # type: ignore[method-assign]
@@ -76,7 +80,7 @@ class _Disturber:
         try:
             yield
         finally:
-            self.folder = None
+            self.folder, drafts._started = None, started
             io.open, os.fsync, builtins.open = opened, synced, plain
             database._Connection.execute = execute  # type: ignore[method-assign]
             database._Connection.executemany = many  # type: ignore[method-assign]

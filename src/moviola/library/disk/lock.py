@@ -6,6 +6,7 @@ import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.locks import exclusive, is_held
 
 __all__ = ["LOCK", "drafts_in", "is_being_written", "sweep_drafts", "writing"]
@@ -13,13 +14,10 @@ __all__ = ["LOCK", "drafts_in", "is_being_written", "sweep_drafts", "writing"]
 LOCK = ".lock"
 """Name of the lock file."""
 
-# What only the lock's holder writes. Other drafts in the cache may belong to readers at work, as those of the
-# table of copies.
-_DRAFTS = (
-    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp", "concepts/.*.tmp",
-    "cache/.videos.table.*.tmp", "cache/.columns.table.*.tmp", "cache/.names.table.*.tmp",
-    "cache/.descriptions.table.*.tmp", "cache/.*.npz.*.tmp",
-)  # fmt: skip
+_FOLDERS = (".", "backups", "index", "models/*", "concepts", "cache")
+"""Where drafts are written; readers, who hold no lock, write some of those in the cache."""
+_OF_THE_HOLDER = "index/*-new.*"
+"""Files without the name of a draft that only the lock's holder writes."""
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
@@ -35,8 +33,11 @@ def is_being_written(folder: Path) -> bool:
 
 
 def drafts_in(folder: Path) -> list[Path]:
-    """Files and folders that writers have begun; left by killed ones where none is at work."""
-    return [draft for pattern in _DRAFTS for draft in folder.glob(pattern)]
+    """Files and folders that processes which have ended left half written; where a writer is at work, its
+    unfinished index may be among them.
+    """
+    drafts = (draft for place in _FOLDERS for draft in folder.glob(f"{place}/{DRAFTS}"))
+    return [*filter(is_abandoned, drafts), *folder.glob(_OF_THE_HOLDER)]
 
 
 def sweep_drafts(folder: Path) -> None:

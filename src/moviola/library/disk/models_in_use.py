@@ -21,6 +21,7 @@ from typing import Any
 from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, counted
+from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.writing import draft_folder_of
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.encoders_in_use import LibraryEncoders
@@ -195,9 +196,10 @@ def discard_others(library: Path, settings: Settings) -> None:
     """
     for role in ROLES:
         for folder in (library / "models" / role).glob("*"):
-            if folder.name == getattr(settings, role):
+            draft = folder.match(DRAFTS)
+            if folder.name == getattr(settings, role) or (draft and not is_abandoned(folder)):
                 continue
-            if folder.suffix == ".tmp" or _is_whole(folder):
+            if draft or _is_whole(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 set_aside(library, folder)

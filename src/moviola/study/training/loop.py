@@ -26,6 +26,7 @@ from numpy.random import Generator
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
+from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.writing import draft_of
 from moviola.study.models.checks import require_known, require_positive
 from moviola.study.training.optimizers import OptimizerConfig, make_optimizer
@@ -388,7 +389,7 @@ class _State:
         path = (self.folder or Path()) / "state.pt"
         if self.folder is None or not path.is_file():
             raise DataError(f"{path}: nothing to resume from; train without resuming first")
-        for left in self.folder.glob(f".{path.name}.*.tmp"):  # by a run that was killed while it wrote
+        for left in filter(is_abandoned, self.folder.glob(f".{path.name}{DRAFTS}")):
             left.unlink(missing_ok=True)
         try:
             state = torch.load(path, map_location=self.config.device, weights_only=True)
