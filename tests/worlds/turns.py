@@ -60,8 +60,8 @@ def changed(*paths: str) -> bool:
     cannot be said, as in an archive or a shallow clone.
     """
     top = Path(__file__).resolve().parents[2]
-    asked = ["git", "diff", "--quiet", f"HEAD~{TURNS}", "--", *paths]
+    command = ["git", "diff", "--quiet", f"HEAD~{TURNS}", "--", *paths]
     try:
-        return subprocess.run(asked, cwd=top, capture_output=True, check=False).returncode != 0
+        return subprocess.run(command, cwd=top, capture_output=True, check=False).returncode != 0
     except OSError:
         return True

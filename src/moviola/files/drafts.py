@@ -1,5 +1,5 @@
-"""Names of drafts: each says which process writes it, so that one that a killed process has left can be told
-from one that is being written, also by those who hold no lock.
+"""Names of drafts: each says which process writes it, so that what a killed process has left is known from
+what is being written, also by a process that holds no lock.
 
 A draft of ``film.json`` is ``.film.json.MACHINE-BOOT-PROCESS-START-RANDOM.tmp``.
 
@@ -45,9 +45,9 @@ def draft_beside(path: Path) -> Path:
 def is_abandoned(draft: Path) -> bool:
     """Whether the process that began a draft, a file or a folder, has ended.
 
-    Of a process on another machine, in another container, or on a system that does not show its processes, as
-    of a draft that does not name one, this is not known: then a draft that has not changed for a day is taken
-    to be. One that is gone is none.
+    Of a process on another machine, in another container, or on a system that does not show its processes,
+    this is not known, nor where the name says nothing of one: then a draft counts as left after a day without
+    a change. One that is gone does not.
     """
     found = _WRITER.search(draft.name)
     if found and found["machine"] == _machine() and _UNKNOWN not in (found["boot"], found["start"]):

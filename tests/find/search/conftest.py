@@ -134,7 +134,7 @@ def trained(tmp_path: Path, original: Path, made_models: Callable[..., Path]) ->
         out = tmp_path / "models" / f"{architecture} {seed}"
         shutil.rmtree(out, ignore_errors=True)  # one that the test made by other words
         shutil.copytree(made_models(architecture, seed, config), out)
-        graphs = place_of(out)  # to convert the parts of each model anew would take half a second
+        graphs = place_of(out)  # to convert the parts of each model again would take half a second
         content = json.loads((out / CONFIG).read_text(encoding="utf-8"))
         content["extra"] = {} if extra is None else {**about, **extra}
         (out / CONFIG).write_text(json.dumps(content), encoding="utf-8")
