@@ -123,7 +123,7 @@ class _Scaler:
         raise NotImplementedError
 
     def _read(self, frame: VideoFrame, height: int) -> VideoFrame:
-        """What is scaled of a stored picture to a stored height."""
+        """The rows of a stored picture that are scaled to a stored height."""
         return frame
 
     def _turned(self, frame: VideoFrame) -> Orientation:

@@ -1,4 +1,4 @@
-"""An index in immutable parts: whatever is published in whatever order, it answers as one built anew."""
+"""An index in immutable parts: in any order of publications it answers as one that is built at once."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ CHANGES = st.tuples(
 @given(changes=st.lists(CHANGES, min_size=4, max_size=14), seed=st.integers(0, 1000))
 @pytest.mark.parametrize("kind", ["flat", "ivf", "reranked"])
 @pytest.mark.usefixtures("_small")
-def test_any_sequence_of_changes_and_kills_answers_as_an_index_built_anew(
+def test_any_sequence_of_changes_and_kills_answers_as_a_new_index(
     tmp_path_factory: pytest.TempPathFactory,
     kind: str,
     changes: list[tuple[int, int, int, int | None]],
@@ -168,10 +168,10 @@ def test_any_sequence_of_changes_and_kills_answers_as_an_index_built_anew(
 
 
 @pytest.mark.usefixtures("_small")
-def test_what_is_published_is_written_less_than_twice(
+def test_a_publication_writes_less_than_twice_what_it_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of batches that each could be a group of their own; the whole was written anew with each of them."""
+    """Of batches that each could be a group of their own; the whole was written again with each of them."""
     dim, batch = 128, 500
     make_small(monkeypatch, first=400, largest=1 << 20)
     grown, whole, written = tmp_path / "grown", tmp_path / "whole", 0
@@ -248,7 +248,7 @@ def test_merges_leave_few_groups_of_a_size(sizes: list[int]) -> None:
 
 @pytest.mark.usefixtures("_small")
 def test_an_index_of_format_1_goes_on(tmp_path: Path) -> None:
-    """Its codes do not score as those of other groups: with the first group that comes it is written anew."""
+    """Its codes do not score as those of other groups: the first group that comes rewrites it."""
     index = BACKENDS["reranked"](DIM)
     index.build(np.arange(100), vectors(100, 0))
     old = tmp_path / "old"

@@ -266,7 +266,7 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
     known = [of_part[0].vector_of() for part in store.parts if (of_part := _read(part))]
     texts = set(names.distinctive.values())
     vectors = {text: vector for own in known for text, vector in own.items() if text in texts}
-    # What is distinctive among all may not have been in its own library.
+    # A word that is distinctive among all may not have been in its own library.
     return _table_of(store, names, vectors, encode=bool(store.settings.sentence_encoder))
 
 

@@ -44,7 +44,7 @@ from moviola.media import (
 )
 from moviola.types import FrameSize
 
-__all__ = ["BATCH", "Anew", "Begun", "Film", "Looked", "Pictures", "ReadPart", "Rest", "Step", "part_length"]
+__all__ = ["BATCH", "Again", "Begun", "Film", "Looked", "Pictures", "ReadPart", "Rest", "Step", "part_length"]
 
 BATCH = 32
 """Frames that are encoded at once."""
@@ -72,7 +72,7 @@ class Pictures:
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Again:
     """The parts from a number on are decoded once more, from a number of sampled frames on; what came of
     them so far does not count.
     """
@@ -133,7 +133,7 @@ class Begun:
     state: Mapping[str, Any]
 
 
-Step = Pictures | Anew | Looked | ReadPart | Rest
+Step = Pictures | Again | Looked | ReadPart | Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class Film:
         self._again = ()
         self._cut_off.clear()
         self._begin(1)
-        yield Anew(self._first, self._first * self._length)
+        yield Again(self._first, self._first * self._length)
         yield from self.lane(0, size, stills_every)
 
     def _parts(
@@ -379,7 +379,7 @@ class Film:
         return ReadPart(moments, seconds, end.stills, fingerprint, marks, unclear, broken_at, state)
 
     def _rest(self, end: FrameStream) -> Iterator[Step | Branch[Step]]:
-        """What is left once all parts were decoded."""
+        """Results that are left once all parts were decoded."""
         for waiting in self._waiting.values():  # of parts after the last one
             for samples, sightings in waiting.batches:
                 self._look_at(waiting, samples, sightings)

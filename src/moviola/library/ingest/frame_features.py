@@ -30,7 +30,7 @@ from moviola.library.disk.schema import encoding_of
 from moviola.library.ingest.decode_ahead import Branch, side_by_side
 from moviola.library.ingest.film_parts import (
     BATCH,
-    Anew,
+    Again,
     Begun,
     Film,
     Looked,
@@ -164,7 +164,7 @@ class _Underway:
     def take(self, step: Step | Refused) -> None:
         if isinstance(step, Refused):
             self.refused = self.refused or step
-        elif isinstance(step, Anew):
+        elif isinstance(step, Again):
             for part in [part for part in self.rows if part >= step.part]:
                 del self.rows[part], self.repeats[part]
             self.moments = step.moments
