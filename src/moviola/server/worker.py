@@ -106,19 +106,19 @@ class _ProgressLines:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._done, self._said, self._share = 0, 0.0, 0.0
+        self._at, self._said, self._share = ("", 0), 0.0, 0.0
         self._refused: set[str] = set()
 
     def __call__(self, progress: IngestProgress) -> None:
         """The callback of :meth:`moviola.library.Indexer.index`."""
-        now = time.monotonic()
-        if progress.done == self._done and now - self._said < _EVERY:
+        now, at = time.monotonic(), (progress.step, progress.done)
+        if at == self._at and now - self._said < _EVERY:
             return
-        if progress.done != self._done and progress.step == "pictures":
+        if at != self._at and progress.done and progress.step == "pictures":
             video = self._library.catalogue.video(progress.video_id)
             if video.state == "refused":
                 self.refuse({progress.video_id: f"{Path(video.path).name}: {video.error}; skipped"})
-        self._done, self._said = progress.done, now
+        self._at, self._said = at, now
         self._share = max(self._share, _share(progress))
         _say({
             "progress": {"share": round(self._share, 4),

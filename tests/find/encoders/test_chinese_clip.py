@@ -125,5 +125,5 @@ def test_missing_tensors_are_named(damage: str, message: str, tmp_path: Path) ->
 def test_a_damaged_vocabulary_is_named(tmp_path: Path) -> None:
     folder = make(tmp_path)
     (folder / "vocab.txt").write_text("一\n")
-    with pytest.raises(DataError, match=r"vocab\.txt: not a readable vocabulary"):
+    with pytest.raises(DataError, match=r"vocab\.txt: not a readable tokenizer"):
         load_encoder(str(folder), device="cpu").encode_text(["门"])

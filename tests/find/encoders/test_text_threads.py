@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_every_answer_takes_one(two_threads: None, monkeypatch: pytest.MonkeyPat
         raise Asked
 
     monkeypatch.setattr(Viewer, "view", opened)
-    searcher = Searcher(cast(Any, None))
+    searcher = Searcher(cast(Any, SimpleNamespace(settings=SimpleNamespace(built_with=()))))
     monkeypatch.setattr(searcher, "_understood", lambda query: (query, []))
     asked: dict[str, Callable[[], object]] = {
         "search_many": lambda: searcher.search_many([cast(Any, None)], cast(Any, None)),
