@@ -119,7 +119,7 @@ def test_found_by_key_frames_and_in_the_end_the_same(
         steps: list[IngestProgress] = []
         report = library.index(films, progress=steps.append)
         again = {one.video_id for one in steps if one.step == "key frames"}
-        assert again == {"short"}, "what is known by key frames was looked at again"
+        assert not again, "what is known by key frames was looked at again"
         assert {*report.updated, *report.added} == {"older", "newer", "short"} and not report.partial
         moments = library.search("a blue wall")
         assert not any(moment.by_key_frames for moment in moments)

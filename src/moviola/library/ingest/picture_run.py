@@ -47,10 +47,10 @@ class PictureRun:
         if not (files and self.store.settings.encoder):
             return
         for found in encoder.glimpses(files, step, self.workers):
+            done += 1
             if found is not None:
                 commits.glimpse(found)
-            done += 1
-            step(files[done - 1])
+                step(found.file)
 
     def _second(self, files: Sequence[FoundFile], encoder: VideoEncoder, commits: Commits) -> None:
         done = 0
