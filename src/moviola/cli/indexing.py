@@ -296,7 +296,10 @@ def _problems(report: IngestReport) -> Iterator[str]:
     gone = "it is gone, and all its files are elsewhere now"
     yield from (f"forgotten: {folder}: {gone}" for folder in report.forgotten)
     for video_id in report.missing:
-        yield f"missing: {video_id}: its file was deleted; --prune removes it from the library"
+        yield (
+            f"missing: {video_id}: its file is not there any more; index its new place, or take it out "
+            "of the library by --prune"
+        )
     for video_id in report.left_out:
         yield f"left out: {video_id}: is in the library; --prune removes it"
     if report.not_pruned:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["alike_in_spelling", "most_edits"]
+__all__ = ["alike_in_spelling", "most_edits", "one_edit_away"]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def most_edits(word: str) -> int:
@@ -30,3 +32,22 @@ def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[st
     near = process.extract(word, likely, scorer=OSA.distance, score_cutoff=limit, limit=None)
     near.sort(key=lambda found: found[1:])  # by edits, then by place
     return [one for one, edits, _ in near if edits][:most]
+
+
+def one_edit_away(word: str) -> list[str]:
+    """What is one edit (:func:`alike_in_spelling`) of the letters a to z away from a word in lower case and
+    begins or ends with the same letter: neighbours that change places first, then letters that are put in,
+    replaced and left out. Nothing of a word in which no misspelling is looked for (:func:`most_edits`).
+
+    >>> one_edit_away("tabel")[:4]
+    ['atbel', 'tbael', 'taebl', 'table']
+    """
+    if not most_edits(word):
+        return []
+    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    changed = (head + tail[1] + tail[0] + tail[2:] for head, tail in halves if len(tail) > 1)
+    put_in = (head + letter + tail for head, tail in halves for letter in _LETTERS)
+    replaced = (head + letter + tail[1:] for head, tail in halves if tail for letter in _LETTERS)
+    left_out = (head + tail[1:] for head, tail in halves if tail)
+    found = dict.fromkeys([*changed, *put_in, *replaced, *left_out])
+    return [one for one in found if one != word and (one[0] == word[0] or one[-1] == word[-1])]

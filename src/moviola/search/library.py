@@ -245,7 +245,8 @@ class Library:
             holds = f"{counted(len(self), 'video')}, encoder {self.settings.encoder or 'none'}"
         except MoviolaError:  # closed, or not made yet
             holds = "not open"
-        return f"<Library {str(self.folder)!r}: {holds}>"
+        folders = ", ".join(repr(str(part.folder)) for part in self.store.parts or (self.store,))
+        return f"<{type(self).__name__} {folders}: {holds}>"
 
     def __len__(self) -> int:
         return len(self.videos())

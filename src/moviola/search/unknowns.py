@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from moviola.encoders import FrameTextEncoder, TextJudge
 from moviola.encoders.contract import KnowsLanguages
 from moviola.errors import installing
-from moviola.files.spelling import alike_in_spelling
+from moviola.files.spelling import alike_in_spelling, one_edit_away
 from moviola.library import stems_in
 from moviola.retrieval.phrases import FUNCTION_WORDS, unframed
 from moviola.search.evidence import EvidenceGatherer, Rows
@@ -24,7 +25,7 @@ from moviola.words import (
     terms_of_word,
     words_in,
 )
-from moviola.words.english import is_english
+from moviola.words.english import english_among, is_english
 
 __all__ = ["notes_of"]
 
@@ -35,8 +36,9 @@ _MOST = 3
 def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list[Note]:
     """Notes on words that nothing in a library holds, and on scores that nobody measured.
 
-    Words are offered that lines and names hold and that are spelt like an unknown one. Where pictures are
-    searched, words that their encoder knows, or may know, are not unknown.
+    Words are offered that lines and names hold and that are spelt like an unknown one, or else English ones
+    that the encoder of pictures knows. Where pictures are searched, words that their encoder knows, or may
+    know, are not unknown.
     """
     unknown: dict[str, tuple[str, ...]] = {}
     for thing in _wanted(query):
@@ -51,7 +53,11 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
         # The encoder of pictures reads this language, and knows more words than those that are one piece.
         unknown = {word: near for word, near in unknown.items() if near}
     remedy = "" if language else _if_foreign(gatherer, texts)
-    notes = [Note("unknown word", word, near, "" if near else remedy) for word, near in unknown.items()]
+    seen = {} if any(note.about for note in language) else _seen_like(gatherer, unknown)
+    notes = [
+        Note("unknown word", word, near or seen.get(word, ()), "" if near else remedy)
+        for word, near in unknown.items()
+    ]
     notes += language
     notes += _of_filters(gatherer, texts)
     notes += [Note("unmeasured", name) for name in _unmeasured(gatherer)]
@@ -192,6 +198,19 @@ def _near(gatherer: EvidenceGatherer, word: str) -> tuple[str, ...]:
     if gatherer.names is not None:
         near += alike_in_spelling(word, sorted(gatherer.names.words()))
     return tuple(dict.fromkeys(near))[:_MOST]
+
+
+def _seen_like(
+    gatherer: EvidenceGatherer, unknown: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """English words that the encoder of the searched pictures knows, spelt like the unknown words to which
+    nothing in lines and names is alike.
+    """
+    encoder = gatherer.view.encoders.visual
+    if gatherer.texts is None or not isinstance(encoder, TextJudge):
+        return {}
+    alike = {word: english_among(one_edit_away(word)) for word, near in unknown.items() if not near}
+    return {word: tuple(islice(filter(encoder.has_word, ones), _MOST)) for word, ones in alike.items()}
 
 
 def _may_know(encoder: FrameTextEncoder, word: str) -> bool:

@@ -8,12 +8,13 @@ out ("the", "with"); ``scripts/make_english_words.py`` writes it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
 from Stemmer import Stemmer
 
-__all__ = ["STEMS", "is_english"]
+__all__ = ["STEMS", "english_among", "is_english"]
 
 STEMS = Path(__file__).parent / "english_words" / "stems.txt"
 """One stem a line, with an empty line before the first; ASCII."""
@@ -36,6 +37,16 @@ def is_english(text: str) -> bool:
     words = [word for word in _WORD.findall(text.lower()) if len(word) > 1 or not word.isascii()]
     unknown = [word for word in words if not _is_known(word)]
     return not unknown or (2 * len(unknown) < len(words) and not _ENGLISH_ALONE.isdisjoint(words))
+
+
+def english_among(words: Iterable[str]) -> list[str]:
+    """Those of many words in lower case that are in the list by their stems, in their order.
+
+    >>> english_among(["tabel", "table", "tables"])
+    ['table', 'tables']
+    """
+    known, stem = frozenset(_stems().split()), Stemmer("english").stemWord
+    return [word for word in words if stem(word).encode() in known]
 
 
 @lru_cache(4096)

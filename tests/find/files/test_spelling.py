@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.files.spelling import alike_in_spelling, most_edits
+from moviola.files.spelling import alike_in_spelling, most_edits, one_edit_away
 
 WORDS = st.text("abc", max_size=8)
 
@@ -43,3 +43,11 @@ def test_suggestions_for_a_misspelt_word() -> None:
     assert alike_in_spelling("umbrela", known, 1) == ["umbrella"]
     assert alike_in_spelling("cat", ["car", "hat"]) == [] and alike_in_spelling("xylophone", known) == []
     assert alike_in_spelling("lihgthouse", known) == ["lighthouse"]
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=7))
+def test_words_one_edit_away_are_those_of_the_definition(word: str, other: str) -> None:
+    """None is left out, and none is further away; of short words there are none."""
+    alike = other[:1] == word[:1] or other[-1:] == word[-1:]
+    near = bool(other) and alike and most_edits(word) > 0 and by_definition(word, other) == 1
+    assert (other in one_edit_away(word)) == near

@@ -236,6 +236,15 @@ def test_trained_models_answer_as_in_one_library(
         Libraries(folders[1:])
 
 
+def test_they_are_named_by_all_their_folders(
+    library_of: Callable[[int, int], Path], joined: Callable[..., Libraries], single: Library
+) -> None:
+    """Not as a library at the first folder, which has fewer videos."""
+    folders = f"{str(library_of(0, 3))!r}, {str(library_of(3, len(FILMS)))!r}"
+    named = repr(joined(3))
+    assert named == repr(single).replace(f"<Library {str(single.folder)!r}", f"<Libraries {folders}")
+
+
 def test_an_empty_library_adds_nothing(
     single: Library, library_of: Callable[[int, int], Path], tmp_path: Path
 ) -> None:

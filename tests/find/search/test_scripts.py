@@ -99,3 +99,23 @@ def test_they_say_nothing_about_pictures_either(films: Path, tmp_path: Path) -> 
         assert scores(Text("?!")) == [] and scores(Text("…")) == [], "punctuation alone"
         assert scores(known.without(unknown)) == pytest.approx(scores(known), abs=2**-11)
         assert max(scores(unknown + known)) > 1e-6
+
+
+def test_a_misspelt_word_of_pictures_is_offered_right(films: Path, tmp_path: Path) -> None:
+    """English words that the encoder knows, where nothing in lines and names is alike: not "no “botles” here"
+    alone. A word of the library comes before them, and what is like nothing gets no offer.
+    """
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    shutil.copy(films / "film2.mp4", videos / "umbrellas.mp4")
+    shutil.copy(films / "film1.mp4", videos / "kites.mp4")
+    with Library(tmp_path / "library", encoder="conse-lite1", sentence_encoder="minilm") as library:
+        library.index(videos, ocr=False)
+        for text, offered in (
+            ("botles on a shelf", "bottles"), ("a submarne", "submarine"), ("umbrelas", "umbrellas"),
+            ("a qwrtzkp", ""),
+        ):  # fmt: skip
+            notes = [note for note in library.search(text).notes if note.kind == "unknown word"]
+            assert [" ".join(note.others) for note in notes] == [offered], text
+        said = library.search("botles on a shelf", by="named").notes
+        assert [note.others for note in said if note.about == "botles"] == [()], "pictures are not searched"
