@@ -339,20 +339,27 @@ def _on_one_line(
     for place, at in enumerate(given):  # what the narrow ones leave is for the others
         most[at] = min(widths[at], max(_LEAST_CELL, room // (len(given) - place)))
         room -= most[at]
+    shown = {at: _cropped({part for row in rows for part in row[at]}, most[at], given[at]) for at in most}
     return [
-        [
-            [_cropped(part, most[at], given[at]) for part in cell] if at in most else cell
-            for at, cell in enumerate(row)
-        ]
+        [[shown[at][part] for part in cell] if at in shown else cell for at, cell in enumerate(row)]
         for row in rows
     ]
 
 
-def _cropped(text: str, width: int, at: Shortening) -> str:
-    """A text of at most ``width`` columns of a terminal, "…" in place of what is left out."""
+def _cropped(texts: Collection[str], width: int, at: Shortening) -> dict[str, str]:
+    """Some texts in at most ``width`` columns of a terminal, "…" in place of what is left out: in the middle,
+    or further on, or else before it, where different texts stay different, as far as they can.
+    """
+    middle = (width - 1) // 2
+    places = [*range(middle, width), *range(middle)] if at == "in the middle" else [width - 1]
+    ways = ({text: _without_middle(text, width, before) for text in texts} for before in places)
+    return max(ways, key=lambda shown: len(set(shown.values())))
+
+
+def _without_middle(text: str, width: int, before: int) -> str:
+    """A text in at most ``width`` columns of a terminal, of which ``before`` are those at its beginning."""
     if cell_len(text) <= width:
         return text
-    before = (width - 1) // 2 if at == "in the middle" else width - 1
     head = set_cell_size(text, before).rstrip()
     tail = text[len(text) - (width - 1 - before) :] if before < width - 1 else ""
     while cell_len(tail) > width - 1 - before:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from rich.cells import cell_len
 
-from moviola.cli.app import console
+from moviola.cli.app import _cropped, console
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
 from moviola.types import Moment, Reason, Span, band_of
@@ -203,6 +205,25 @@ def test_a_moment_is_one_line_of_80_columns(
     assert "1:01.0 – 1:02.5" in first and "speech: a" in first and first.count("…") == 2 and "+1" in first
     assert "0:05.0 – 0:06.0" in second and "0.300 possible" in second and "雨の" in second
     assert words in piped and "0:01:01.0 – 0:01:02.5" in piped
+
+
+@given(st.sets(st.text("ab雨", max_size=14)), st.integers(5, 9))
+def test_names_that_differ_early_stay_different_where_they_are_shortened(names: set[str], width: int) -> None:
+    """Whatever their last letters; none is wider than its column, and none is shortened in vain."""
+    shown = _cropped(names, width, "in the middle")
+    assert all(cell_len(short) <= width for short in shown.values())
+    assert all(shown[name] == name for name in names if cell_len(name) <= width)
+    if len({name[:2] for name in names}) == len(names):
+        assert len(set(shown.values())) == len(names)
+
+
+def test_the_middle_is_left_out_unless_names_look_the_same_then() -> None:
+    one, other = "intel_preview_car-detection", "intel_preview_person-bicycle-car-detection"
+    assert _cropped([one], 17, "in the middle") == {one: "intel_pr…etection"}
+    assert _cropped([one, other], 17, "in the middle") == {
+        one: "intel_preview_c…n",
+        other: "intel_preview_p…n",
+    }
 
 
 def test_the_least_score_may_be_a_band(moviola: Run, library: Path) -> None:
