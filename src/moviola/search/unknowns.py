@@ -206,7 +206,7 @@ def _seen_like(
     """English words that the encoder of the searched pictures knows, spelt like the unknown words to which
     nothing in lines and names is alike.
     """
-    encoder = gatherer.view.encoders.visual
+    encoder: object = gatherer.view.encoders.visual
     if gatherer.texts is None or not isinstance(encoder, TextJudge):
         return {}
     alike = {word: english_among(one_edit_away(word)) for word, near in unknown.items() if not near}
