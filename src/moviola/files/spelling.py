@@ -35,12 +35,12 @@ def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[st
 
 
 def one_edit_away(word: str) -> list[str]:
-    """All texts one edit (:func:`alike_in_spelling`) of the letters a to z away from a word in lower case that
-    begin or end with the same letter: neighbours that change places first, then letters that are put in,
-    replaced and left out. None of a word in which no misspelling is looked for (:func:`most_edits`).
+    """All texts one edit (:func:`alike_in_spelling`) of the letters a to z away from a word in lower case
+    that begin or end with the same letter: neighbours that change places first, then letters that are put
+    in, replaced and left out. None of a word in which no misspelling is looked for (:func:`most_edits`).
 
-    >>> one_edit_away("tabel")[:4]
-    ['atbel', 'tbael', 'taebl', 'table']
+    >>> " ".join(one_edit_away("tabel")[:4])
+    'atbel tbael taebl table'
     """
     if not most_edits(word):
         return []

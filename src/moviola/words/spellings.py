@@ -78,8 +78,8 @@ def words_in(text: str) -> list[str]:
 def joined_at(text: str) -> Iterator[Written]:
     """What hyphens, or points between letters, part, as one word each.
 
-    >>> [one.word for one in joined_at("an e-mail from the U.S.A. about co-operation")]
-    ['email', 'cooperation', 'usa']
+    >>> " ".join(one.word for one in joined_at("an e-mail from the U.S.A. about co-operation"))
+    'email cooperation usa'
     """
     if "-" not in text and "." not in text and text.isascii():
         return
