@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, Lock
 from typing import Annotated
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
@@ -52,41 +52,51 @@ class AskTool:
         rounds: Annotated[int, Field(description="Replies of the model, at most.", ge=1, le=20)] = 8,
     ) -> Annotated[CallToolResult, values.FilmAnswer]:
         """Let another model answer a question; a client that leaves, or cancels, ends the work."""
-        stop = Event()
+        stop, busy = Event(), Lock()
 
-        def work() -> values.FilmAnswer:
-            said = ask(
-                self._library, self._looker.endpoint, question, rounds=rounds, announce=self._looker.announce,
-                stop=stop,
-            )  # fmt: skip
-            ids = {one.moment.video_id for sentence in said.sentences for one in sentence.cites}
-            videos, _ = present_videos(ids, self._library.catalogue)
-            sentences = [
-                values.CitingSentence(text=sentence.text, cites=[
-                    values.CitedMoment(
-                        video_id=one.moment.video_id, path=videos[one.moment.video_id].path,
-                        start=one.moment.start, end=one.moment.end, looked=one.looked,
-                    )
-                    for one in sentence.cites
-                ])
-                for sentence in said.sentences
-                if all(one.moment.video_id in videos for one in sentence.cites)
-            ]  # fmt: skip
-            left_out = said.left_out + len(said.sentences) - len(sentences)
-            notes = [
-                _UNCHECKED.format(model=self._looker.name) if sentences else "",
-                "The films do not say." if said.untold else "",
-                f"No answer: {said.cause}." if said.cause else "",
-                f"Not shown, without a citation that exists: {left_out}." if left_out else "",
-            ]
-            return values.FilmAnswer(
-                sentences=sentences, untold=said.untold, searches=[*said.searches], stills=said.stills,
-                note=" ".join(filter(None, notes)),
-            )  # fmt: skip
+        def work() -> values.FilmAnswer | None:
+            with busy:
+                return None if stop.is_set() else self._answered(question, rounds, stop)
 
         try:
             answer = await to_thread.run_sync(work, abandon_on_cancel=True)
         finally:
             stop.set()
+            # Once this call is over the library may be closed, which must not happen while work reads it.
+            with CancelScope(shield=True):
+                await to_thread.run_sync(busy.acquire)
+            busy.release()
+        assert answer is not None
         text = TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True))
         return CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
+
+    def _answered(self, question: str, rounds: int, stop: Event) -> values.FilmAnswer:
+        """The answer of the model, until ``stop`` is set."""
+        said = ask(
+            self._library, self._looker.endpoint, question, rounds=rounds, announce=self._looker.announce,
+            stop=stop,
+        )  # fmt: skip
+        ids = {one.moment.video_id for sentence in said.sentences for one in sentence.cites}
+        videos, _ = present_videos(ids, self._library.catalogue)
+        sentences = [
+            values.CitingSentence(text=sentence.text, cites=[
+                values.CitedMoment(
+                    video_id=one.moment.video_id, path=videos[one.moment.video_id].path,
+                    start=one.moment.start, end=one.moment.end, looked=one.looked,
+                )
+                for one in sentence.cites
+            ])
+            for sentence in said.sentences
+            if all(one.moment.video_id in videos for one in sentence.cites)
+        ]  # fmt: skip
+        left_out = said.left_out + len(said.sentences) - len(sentences)
+        notes = [
+            _UNCHECKED.format(model=self._looker.name) if sentences else "",
+            "The films do not say." if said.untold else "",
+            f"No answer: {said.cause}." if said.cause else "",
+            f"Not shown, without a citation that exists: {left_out}." if left_out else "",
+        ]
+        return values.FilmAnswer(
+            sentences=sentences, untold=said.untold, searches=[*said.searches], stills=said.stills,
+            note=" ".join(filter(None, notes)),
+        )  # fmt: skip
