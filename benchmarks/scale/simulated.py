@@ -15,12 +15,15 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # as a script
 
 from scale.plan import DEPTH
 from scale.vectors import PER_VIDEO, made_queries, made_segments
