@@ -197,9 +197,8 @@ def test_duplicates_do_not_count_among_the_moments_that_pass_a_filter(
 def _reads_phrases(library: Library) -> None:
     """From now on the library's encoder judges texts by their phrases."""
     searcher = library._searcher
-    assert searcher._background is not None
-    encoders, background = searcher._background
-    searcher._background = encoders, replace(background, by_phrases=True)
+    ((key, (encoders, background)),) = searcher._backgrounds.items()
+    searcher._backgrounds[key] = encoders, replace(background, by_phrases=True)
     searcher._retrievals.clear()
 
 

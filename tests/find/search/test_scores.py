@@ -124,10 +124,9 @@ def test_a_moment_of_which_it_is_certain_what_it_shows_is_likelier_right(films: 
         library.index(films)
         searcher, query = library._searcher, Text("a red square")
         sure = library.search(query, by="visual", top_k=50)
-        assert searcher._background is not None
-        encoders, background = searcher._background
+        ((key, (encoders, background)),) = searcher._backgrounds.items()
         assert background.certainty > 0
-        searcher._background = encoders, replace(background, certainty=0.0)
+        searcher._backgrounds[key] = encoders, replace(background, certainty=0.0)
         searcher._retrievals.clear()
         plain = {
             (one.video_id, one.start, one.end): one.score

@@ -209,7 +209,8 @@ def test_a_model_looks_for_those_who_may_change_something(
         client.post("/api/search", json={"query": "umbrella"}, headers=bearer("may-change"))
         shown = client.get("/api/library", headers=bearer("may-change"))
         assert shown.json()["looker"] == {
-            "model": "stand-in", "host": "localhost:1", "stills": 5, "longest_side": 512, "letters": 1500
+            "model": "stand-in", "host": "localhost:1", "stills": 5, "longest_side": 512, "letters": 1500,
+            "question_stills": 48,
         }  # fmt: skip
         assert "hunter2" not in shown.text
         assert client.get("/api/library", headers=bearer("may-read")).json()["looker"] is None
