@@ -86,8 +86,8 @@ class Note:
         if self.kind == "by key frames":
             (all,) = self.others
             return (
-                f"{self.about} of {all} videos: known by key frames alone so far; where a moment begins and "
-                "ends is no more exact, and words in them are not searched yet"
+                f"{self.about} of {all} videos: known by key frames alone so far; their moments begin and "
+                "end only as exactly as these lie, and words in them are not searched yet"
             )
         if self.kind == "by both":
             return (

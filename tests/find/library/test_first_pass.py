@@ -113,8 +113,8 @@ def test_found_by_key_frames_and_in_the_end_the_same(
         assert {moment.video_id for moment in moments} == {*COLOURS}
         assert all(moment.by_key_frames for moment in moments)
         assert [str(note) for note in moments.notes if note.kind == "by key frames"] == [
-            "2 of 2 videos: known by key frames alone so far; where a moment begins and ends is no more "
-            "exact, and words in them are not searched yet"
+            "2 of 2 videos: known by key frames alone so far; their moments begin and end only as exactly as "
+            "these lie, and words in them are not searched yet"
         ]
         steps: list[IngestProgress] = []
         report = library.index(films, progress=steps.append)

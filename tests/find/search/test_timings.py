@@ -62,8 +62,11 @@ def test_nobody_needs_to_record() -> None:
     assert milliseconds({"text": 0.0123456}) == {"text": 12.346}
 
 
-def test_a_search_uses_one_blas_thread_whatever_the_process_has_set(library: Library) -> None:
+def test_a_search_uses_one_blas_thread_whatever_the_process_has_set(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who loaded NumPy before moviola has threads that spin after each product, beside all other work."""
+    monkeypatch.setattr("moviola.threads._inside", [])  # a server of other tests may be inside
     inside: list[int] = []
     with threadpool_limits(2, "blas"):
         library.search_many(

@@ -19,6 +19,7 @@ import { inThisVideo, withinButton } from "../base/within.js";
 /** @typedef {import("./ingest.js").Does} Does */
 
 const PAGE = 50;
+const COMING = new Set(["in part", "by key frames", "rest by key frames"]); // reasons that say how far a film is
 const TYPING = 200;
 
 /** @type {[string, string][]} what can be sorted by; a minus is the other way round */
@@ -169,7 +170,7 @@ function videoRow(video) {
     ? h("button", { type: "button", class: "link", dir: "auto", onclick: play }, title(video.video_id))
     : h("span", { dir: "auto" }, title(video.video_id));
   return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
-    h("td", { class: "name" }, name, h("span", { class: "path", dir: "auto" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: "why" }, reasonSaid(video.why, video.error)) : null),
+    h("td", { class: "name" }, name, h("span", { class: "path", dir: "auto" }, video.path), video.recording ? h("span", { class: "path" }, partOf(video.recording)) : null, video.error ? h("span", { class: COMING.has(video.why.code) ? "path" : "why" }, reasonSaid(video.why, video.error)) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, day(video.taken)),
     h("td", { class: "figure" }, size(video.bytes)),

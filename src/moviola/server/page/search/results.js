@@ -237,7 +237,7 @@ function noteText({ kind, about, others, remedy }) {
     case "looked": case "not looked": case "words alone": return lookNote(kind, about, others);
     case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
     case "in part": return partNote(about, others);
-    case "by key frames": return t("{n} of {all} videos are known by key frames alone so far: where their moments begin and end is no more exact, and words in them are not searched yet.", { n: about, all: others[0] ?? "" });
+    case "by key frames": return t("{n} of {all} videos are known by key frames alone so far: their moments begin and end only as exactly as these lie, and words in them are not searched yet.", { n: about, all: others[0] ?? "" });
     case "by both": return bothNote(about, others);
     default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
   }

@@ -56,7 +56,7 @@ export function drawWelcome() {
   if (info && info.videos === 0) return noVideos();
   const shelf = h("ul", { class: "grid shelf" });
   const said = h("span", { class: "muted" }, info ? `${plural(info.videos, "{n} video", "{n} videos")}, ${long(info.seconds)}` : "");
-  newest ??= api.videos({ offset: 0, limit: LOOKED_AT, state: "ready", text: "", sort: "added", descending: true }).then(({ videos }) => videos);
+  newest ??= api.videos({ offset: 0, limit: LOOKED_AT, state: "", text: "", sort: "added", descending: true }).then(({ videos }) => videos.filter((one) => one.state !== "refused"));
   newest.then((videos) => {
     shelf.append(...varied(videos).map(videoCard));
     const came = metBefore ? videos.filter(isNew).length : 0;
