@@ -10,6 +10,9 @@ moments; the expected calibration error of all with a score of .05 or more; of t
 with the possible ones, how many are right, the share of answerable queries that have a right one, and that of
 absent and senseless ones that have any. Intervals are in the file.
 
+Then, of the videos that names alone find, how many are right by the share of the query that the name has,
+and the likeliest scale of that.
+
 Then files that are renamed to everyday words which they do not show (`renamed.csv`).
 
 Then, of each query, its best score: AUROC of queries that something answers against others, with those of
@@ -38,6 +41,7 @@ from rich.table import Table
 
 from moviola import Library
 from moviola.search import By, LikeMoment, Marked, MarkedMoment, SearchQuery, SearchResult, Text
+from moviola.search.name_evidence import BY_NAME
 from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share
 
@@ -66,11 +70,13 @@ def main() -> None:
             make_films(scratch / "films")
             for films in (options.videos, scratch / "films"):
                 library.index(films, ocr=True)
-        results["moments"], results["queries"] = [], []
+        results["moments"], results["queries"], results["names"] = [], [], []
         for by in BY:
             found = {name: answered(library, queries, by) for name, queries in sets().items()}
             results["moments"] += of_moments(found, by)
-            if by != "named":
+            if by == "named":
+                results["names"] += [of_shares(name, own) for name, own in found.items()]
+            else:
                 results["queries"] += of_queries(found, library, by)
         results["moments"] += of_other_evidence(library)
         results["renamed"] = [of_renamed(options.videos, scratch / "renamed", options.encoder)]
@@ -105,6 +111,41 @@ def of_moments(found: Mapping[str, Answers], by: By) -> list[dict[str, Any]]:
         {"by": by, "queries of": name, **figures(judged(*zip(*pairs, strict=True)))}
         for name, pairs in {**found, **own}.items()
     ]
+
+
+def of_shares(name: str, found: Answers) -> dict[str, Any]:
+    """How often a video is right that names alone find, by the share of the query's weight that its name has;
+    the likeliest scale b s^e of these, and the log likelihood of it, of the shipped one and of .55 s.
+    """
+    judged_ones = [
+        (max(reason.score for reason in one.why), verdict)
+        for query, answer in found
+        for one in answer
+        if (verdict := query.judged(one)) is not None
+    ]
+    share = np.array([share for share, _ in judged_ones])
+    right = np.array([verdict for _, verdict in judged_ones], bool)
+
+    def likelihood(factor: float, power: float) -> float:
+        scores = np.clip(factor * share**power, 1e-6, 1 - 1e-6)
+        return float(np.log(np.where(right, scores, 1 - scores)).sum())
+
+    grid = [
+        (round(b, 2), round(e, 2))
+        for b in np.arange(0.3, 1, 0.01).tolist()
+        for e in np.arange(0, 2.01, 0.05).tolist()
+    ]
+    likeliest = max(grid, key=lambda pair: likelihood(*pair))
+    bands = {"all": (0.95, 1.01), "a half": (0.4, 0.6), "a quarter": (0.2, 0.3), "less": (0.0, 0.2)}
+    within = {band: right[(share >= low) & (share < high)] for band, (low, high) in bands.items()}
+    return {
+        "queries of": name,
+        **{band: f"{int(own.sum())} of {len(own)}" for band, own in within.items()},
+        "likeliest": "{} s^{}".format(*likeliest),
+        "its log likelihood": round(likelihood(*likeliest), 1),
+        "of the shipped scale": round(likelihood(BY_NAME, 0.5), 1),
+        "of .55 s": round(likelihood(0.55, 1.0), 1),
+    }
 
 
 def of_other_evidence(library: Library) -> list[dict[str, Any]]:
