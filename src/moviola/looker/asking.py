@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
@@ -84,6 +84,22 @@ class Answer:
     failed: tuple[str, ...]
     looked: int
     stills: int
+
+    @property
+    def video_ids(self) -> set[str]:
+        """Of the videos that are cited."""
+        return {cited.moment.video_id for sentence in self.sentences for cited in sentence.cites}
+
+    def citing(self, video_ids: Container[str]) -> Answer:
+        """The answer without sentences that cite other videos, such as one that was removed since; they count
+        as left out.
+        """
+        kept = tuple(
+            sentence
+            for sentence in self.sentences
+            if all(cited.moment.video_id in video_ids for cited in sentence.cites)
+        )
+        return replace(self, sentences=kept, left_out=self.left_out + len(self.sentences) - len(kept))
 
 
 def ask(

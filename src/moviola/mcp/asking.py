@@ -76,8 +76,8 @@ class AskTool:
             self._library, self._looker.endpoint, question, rounds=rounds, announce=self._looker.announce,
             stop=stop,
         )  # fmt: skip
-        ids = {one.moment.video_id for sentence in said.sentences for one in sentence.cites}
-        videos, _ = present_videos(ids, self._library.catalogue)
+        videos, _ = present_videos(said.video_ids, self._library.catalogue)
+        said = said.citing(videos)
         sentences = [
             values.CitingSentence(text=sentence.text, cites=[
                 values.CitedMoment(
@@ -87,14 +87,12 @@ class AskTool:
                 for one in sentence.cites
             ])
             for sentence in said.sentences
-            if all(one.moment.video_id in videos for one in sentence.cites)
         ]  # fmt: skip
-        left_out = said.left_out + len(said.sentences) - len(sentences)
         notes = [
             _UNCHECKED.format(model=self._looker.name) if sentences else "",
             "The films do not say." if said.untold else "",
             f"No answer: {said.cause}." if said.cause else "",
-            f"Not shown, without a citation that exists: {left_out}." if left_out else "",
+            f"Not shown, without a citation that exists: {said.left_out}." if said.left_out else "",
         ]
         return values.FilmAnswer(
             sentences=sentences, untold=said.untold, searches=[*said.searches], stills=said.stills,

@@ -139,9 +139,9 @@ async def _state(one: Questioning, service: Service) -> QuestionState:
 
 def _described(service: Service, answer: Answer) -> FilmAnswer:
     """An answer with what there is of its videos now: one may have been removed since."""
-    ids = {one.moment.video_id for sentence in answer.sentences for one in sentence.cites}
     service.library.store.refresh()
-    videos, away = present_videos(ids, service.library.catalogue)
+    videos, away = present_videos(answer.video_ids, service.library.catalogue)
+    answer = answer.citing(videos)
     sentences = [
         CitingSentence(text=sentence.text, cites=[
             CitedMoment(
@@ -152,10 +152,8 @@ def _described(service: Service, answer: Answer) -> FilmAnswer:
             for one in sentence.cites
         ])
         for sentence in answer.sentences
-        if all(one.moment.video_id in videos for one in sentence.cites)
     ]  # fmt: skip
     return FilmAnswer(
-        sentences=sentences, untold=answer.untold,
-        left_out=answer.left_out + len(answer.sentences) - len(sentences), cause=answer.cause,
+        sentences=sentences, untold=answer.untold, left_out=answer.left_out, cause=answer.cause,
         searches=[*answer.searches], failed=[*answer.failed], stills=answer.stills,
     )  # fmt: skip
