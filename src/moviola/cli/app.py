@@ -122,7 +122,7 @@ def _require_one_library(command: Any, given: list[str]) -> None:
         command, given = below[given[0]], given[1:]
     option = next((one for one in getattr(command, "params", ()) if one.name == "library"), None)
     words = takewhile(lambda word: word != "--", given)
-    named = [word for word in words if word in ("--library", "-l") or word.startswith("--library=")]
+    named = [word for word in words if word == "--library" or word.startswith(("-l", "--library="))]
     if option is not None and not option.multiple and len(named) > 1:
         raise BadParameter(
             f"--library: given {len(named)} times, but `{command.name}` takes one library; `moviola search` "
