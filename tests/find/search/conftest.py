@@ -9,19 +9,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pytest
 import torch
 
 from made_once import made_once
-from moviola.media import write_video
 from moviola.retrieval.saved.description import CONFIG
 from moviola.retrieval.saved.graphs import place_of
 from moviola.search import Library
 from moviola.study.models.pretrained import build, save_pretrained
 from moviola.study.models.reel import Reel
+from rooms import write_rooms
 
-RATE = 5
 SUBTITLES = """1
 00:00:01,000 --> 00:00:03,000
 The lighthouse keeper lost his umbrella.
@@ -45,26 +43,13 @@ TINY: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def _film(path: Path, seconds: int, seed: int) -> None:
-    """Rooms of another colour every few seconds, so that segments differ."""
-    generator = np.random.default_rng(seed)
-    frames = []
-    for _ in range(-(-seconds // 3)):
-        colour = generator.integers(0, 255, 3, np.uint8)
-        wall = np.broadcast_to(colour, (64, 64, 3)).copy()
-        left, top = generator.integers(0, 40, 2)
-        wall[top : top + 20, left : left + 20] = 255 - colour
-        frames += [wall] * (3 * RATE)
-    write_video(path, frames[: seconds * RATE], rate=RATE)
-
-
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three films; the last segment of two is short, one has subtitles."""
 
     def make(folder: Path) -> None:
         for number, seconds in enumerate((34, 21, 16)):
-            _film(folder / f"film{number}.mp4", seconds, number)
+            write_rooms(folder / f"film{number}.mp4", seconds, number)
         (folder / "film0.srt").write_text(SUBTITLES)
 
     return made_once(tmp_path_factory, "three-films", make)

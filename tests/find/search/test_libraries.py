@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from command_line import Outcome
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.userdata.values import Mark
-from moviola.media import write_video
 from moviola.search import (
     Filter,
     Libraries,
@@ -33,8 +32,8 @@ from moviola.search import (
     WeightedSum,
     Without,
 )
+from rooms import write_rooms
 
-RATE = 5
 # Of each film: name, seconds, and lines, one each five seconds, with words of many lines and of one.
 FILMS: Sequence[tuple[str, int, Sequence[str]]] = (
     ("harbour at dawn", 34, ("The lighthouse keeper lost his umbrella.", "A red boat leaves the harbour.")),
@@ -55,16 +54,8 @@ FILMS: Sequence[tuple[str, int, Sequence[str]]] = (
 
 
 def _film(path: Path, seconds: int, seed: int, lines: Sequence[str]) -> None:
-    """Rooms of another colour every few seconds; lines every five."""
-    generator = np.random.default_rng(seed)
-    frames = []
-    for _ in range(-(-seconds // 3)):
-        colour = generator.integers(0, 255, 3, np.uint8)
-        wall = np.broadcast_to(colour, (64, 64, 3)).copy()
-        left, top = generator.integers(0, 40, 2)
-        wall[top : top + 20, left : left + 20] = 255 - colour
-        frames += [wall] * (3 * RATE)
-    write_video(path, frames[: seconds * RATE], rate=RATE)
+    """Rooms, and lines every five seconds."""
+    write_rooms(path, seconds, seed)
     said = [
         f"{at}\n00:00:{5 * at:02d},000 --> 00:00:{5 * at + 3:02d},000\n{line}\n"
         for at, line in enumerate(lines)
@@ -426,6 +417,8 @@ def test_commands_that_take_one_library_refuse_two(
         refused = moviola(*command, *two)
         assert refused.code == 2, command
         assert "given 2 times" in refused.err.replace("\n", " "), command
+    short = moviola("list", *(f"-l{folder}" for folder in two[1::2]))
+    assert short.code == 2 and "given 2 times" in short.err.replace("\n", " ")
     saved = moviola("search", "umbrella", *two, "--save", "red")
     assert saved.code == 1 and "belong to one library" in saved.err
     monkeypatch.setenv("MOVIOLA_LIBRARY", os.pathsep.join(str(word) for word in two[1::2]))
