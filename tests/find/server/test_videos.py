@@ -159,6 +159,7 @@ def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
 
 def test_readiness_and_figures(client: TestClient) -> None:
     assert client.get("/healthz").text == "ok"
+    client.portal.call(asyncio.wait, [client.app.state.service.warming])  # type: ignore[union-attr, attr-defined]
     assert [client.head(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
     client.post("/api/search", json={"query": "a wall"})
     assert client.get("/readyz").json() == {"ready": True, "reason": ""}
