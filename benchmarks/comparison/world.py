@@ -190,8 +190,9 @@ def require_encoder(world: World, revision: str) -> None:
     Raises:
         EncoderMismatch: they are of another one.
     """
-    there = (world.of_clips("features") / "features.json").is_file()
-    own = world.features.facts.encoder_revision if there else present_encoder()
+    features = world.of_clips("features")  # those of scrambled texts are made of these
+    there = (features / "features.json").is_file()
+    own = FeatureFolder.open(features).facts.encoder_revision if there else present_encoder()
     if own != revision:
         raise EncoderMismatch(
             f"{world.folder}: features of revision {own} of the demo's encoder, but revision {revision} is "

@@ -18,7 +18,8 @@ from comparison.report import _about
 from comparison.run import run_pieces, what_is_left
 from comparison.runs import kept_answers, write_runs
 from comparison.studies import STUDIES
-from comparison.world import World
+from comparison.world import World, require_encoder
+from moviola.errors import EncoderMismatch
 from moviola.study.measures import evaluate
 from moviola.study.models.pretrained import build
 from moviola.study.training.data import Sizes
@@ -119,6 +120,15 @@ def test_the_small_pool_is_the_same_task_on_pictures_alone(tmp_path: Path) -> No
         assert [3 * count for count in steps] == pytest.approx(usual, abs=2)
     assert not small.narrator and Bench(tmp_path, small).world(POOL).queries is None
     assert Bench(tmp_path, pool).world(POOL).queries == 500
+
+
+def test_scrambled_texts_are_judged_by_what_they_are_made_of(bench: Bench) -> None:
+    """A preset with such rows was refused for features that its first call would have made."""
+    scrambled = bench.world(SCRAMBLED)
+    assert not (scrambled.folder / "features-scrambled").exists()
+    require_encoder(scrambled, "1")
+    with pytest.raises(EncoderMismatch, match="but revision 2 is needed"):
+        require_encoder(scrambled, "2")
 
 
 @pytest.mark.parametrize("row", PRESETS["pool"].regularised)
