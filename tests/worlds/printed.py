@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PROSE", "TABLE", "Printed", "Row", "Table", "differences", "figures", "is_rounded", "tables"]
+__all__ = [
+    "PROSE", "TABLE", "Printed", "Row", "Table", "differences", "figures", "is_rounded", "paragraphs",
+    "tables",
+]  # fmt: skip
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 Rows = list[tuple[str, list[float]]]
@@ -54,6 +57,21 @@ def tables(page: Path) -> Iterator[Table]:
             head = text
         elif set(text) - set("|-: "):
             rows.append(Row(number, tuple(cell.strip() for cell in text.strip("|").split("|"))))
+
+
+def paragraphs(page: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of the paragraphs and bullets of a page; its tables and blocks of code are left out."""
+    begun, own, code = 0, list[str](), False
+    for number, line in enumerate([*page.read_text(encoding="utf-8").splitlines(), ""], 1):
+        text = line.strip()
+        code ^= text.startswith("```")
+        if not text or code or text.startswith(("- ", "|", "#", "```")):
+            if own:
+                yield begun, " ".join(own)
+            own = []
+        if text and not code and not text.startswith(("|", "#", "```")):
+            begun = begun if own else number
+            own.append(text)
 
 
 def figures(text: str, of: re.Pattern[str] = TABLE) -> list[str]:

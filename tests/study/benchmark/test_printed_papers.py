@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import comb
-from pathlib import Path
 
 import pytest
 
-from printed import PROSE, differences, figures
+from printed import PROSE, differences, figures, paragraphs
 from stored import ROOT, THIRD, cell, rows
 
 PAPERS = ROOT / "docs" / "papers"
 NDCG = "nDCG@20,IoU>=0.5"
 Numbers = list[float | None]
-
-
-def paragraphs(page: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of the paragraphs and bullets of a page; its tables and blocks of code are left out."""
-    begun, own, code = 0, list[str](), False
-    for number, line in enumerate([*page.read_text(encoding="utf-8").splitlines(), ""], 1):
-        text = line.strip()
-        code ^= text.startswith("```")
-        if not text or code or text.startswith(("- ", "|", "#", "```")):
-            if own:
-                yield begun, " ".join(own)
-            own = []
-        if text and not code and not text.startswith(("|", "#", "```")):
-            begun = begun if own else number
-            own.append(text)
 
 
 def spreads(*jobs: str) -> Numbers:

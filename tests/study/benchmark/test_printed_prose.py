@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+import printed
 from comparison.figures import OVER
 from comparison.plan import STRATEGIES
 from moviola.study.measures import permutation_test
@@ -415,6 +416,29 @@ def test_each_result_of_a_sentence_is_stored() -> None:
                 found[begin] += 1
                 wrong += differences(f"README.md:{line} {begin}", figures(text, PROSE), own)
     assert [begin for begin, count in found.items() if count != 1] == []
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_each_result_of_the_other_sections_is_stored() -> None:
+    """A sentence before or behind the studies above whose figure nothing computes."""
+    others: dict[str, Numbers] = {
+        "**Two streams.**": [PAPERS],
+        "**Budgets of steps": [None],
+        "Trained on all types": [None],
+        "PREM's retriever found": [
+            own["types"]["t"]["nDCG@20,IoU>=0.5"] for own in THIRD.seeds("prem-apart")
+        ],
+    }
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    first, last = (lines.index(f"## {title}") for title in ("What it shows", "AxIoU on trained models"))
+    wrong, found = [], []
+    for line, text in printed.paragraphs(PAGE):
+        if first < line <= last or "`pool-small`" in text:  # the test below
+            continue
+        begin = next((begin for begin in others if text.startswith(begin)), None)
+        found += [begin] if begin else []
+        wrong += differences(f"README.md:{line}", figures(text, PROSE), others[begin] if begin else [])
+    assert sorted(found) == sorted(others)
     assert wrong == [], "\n".join(wrong)
 
 
