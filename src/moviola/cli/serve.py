@@ -13,12 +13,7 @@ from typer import BadParameter, Option
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.config import usual_device, usual_reading
 from moviola.cli.looking import endpoint_of, looker_options
-from moviola.cli.options import (
-    DEFAULT_LIBRARY,
-    LibraryOption,
-    alert_options,
-    with_options,
-)
+from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, alert_options, with_options
 from moviola.plugins import server_additions
 
 
@@ -28,7 +23,7 @@ from moviola.plugins import server_additions
 @with_options("added", *(one.options for one in server_additions().values()))
 def serve(
     *,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     host: Annotated[
         str, Option(help="Address to listen on; other than local ones need a token.")
     ] = "127.0.0.1",
@@ -60,11 +55,13 @@ def serve(
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser of this machine.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Serve a library: a page to search, watch and collect in, and an HTTP API.
+    """Serve a library, or several as one: a page to search, watch and collect in, and an HTTP API.
 
     The address is printed as soon as the server answers; Ctrl-C ends it.
 
     Example: `moviola serve --library films`
+
+    Several as one: `moviola serve --library 2024 --library 2025`
 
     For others on the network: `moviola serve --host 0.0.0.0 --token a-long-secret`
 
@@ -97,8 +94,9 @@ def serve(
     )  # fmt: skip
 
     def started(address: str) -> None:
-        about = {"url": address, "library": str(library)}
-        show(json, about, f"{library}: {address}", "Ctrl-C ends the server.")
+        served = [str(one) for one in library]
+        about = {"url": address, "libraries": served}
+        show(json, about, f"{', '.join(served)}: {address}", "Ctrl-C ends the server.")
         if open_page:
             # A browser that stays in the foreground must not hold the server up.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -33,8 +33,8 @@ from moviola.threads import one_blas_thread
 from moviola.types import Span
 
 __all__ = [
-    "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "exact_copies", "find_near_copies",
-    "known_copies", "known_pairs", "without_fingerprint",
+    "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "by_certainty", "exact_copies",
+    "find_near_copies", "known_copies", "known_pairs", "without_fingerprint",
 ]  # fmt: skip
 
 COPIES_FILE = Path("cache") / "copies.table"
@@ -312,7 +312,12 @@ def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:
             whole = all(span.duration >= _WHOLE * video.duration for span, video in both)
             ids = one.video_id, other.video_id
             found.append(NearCopies("same" if whole else "part", ids, pair.spans, pair.certainty))
-    return sorted(found, key=lambda copies: (copies.kind != "same", -copies.certainty, copies.video_ids))
+    return sorted(found, key=by_certainty)
+
+
+def by_certainty(copies: NearCopies) -> tuple[bool, float, tuple[str, ...]]:
+    """What copies are sorted by: whole films first, then the surest."""
+    return copies.kind != "same", -copies.certainty, copies.video_ids
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,19 @@ class UnitedCatalogue(Catalogue):
             if video_id not in self.clashes:
                 yield place, video_id
 
+    def own(self, video: VideoRow) -> tuple[int, VideoRow]:
+        """Place of the library of a video, and the video as that library has it.
+
+        Raises:
+            NotFound: it has left its library meanwhile.
+        """
+        place, row = self.part_of(video.row)
+        ids = {video.video_id, video.video_id.removeprefix(f"{self.names[place]}:")}
+        for own in self.parts[place].videos_named(ids).values():
+            if own.row == row:
+                return place, own
+        raise NotFound(f"{video.video_id:.200}: no longer in {self.names[place]}; look for it again")
+
     def _united(self, place: int, video: VideoRow) -> VideoRow:
         return replace(video, row=video.row + place * STRIDE, video_id=self.id_of(place, video.video_id))
 

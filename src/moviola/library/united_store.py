@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -21,20 +21,23 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import EncoderMismatch, InvalidValue
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.features import FeatureRows, VideoFeatures
 from moviola.index import Index
 from moviola.index.several import SeveralIndexes
 from moviola.library.derived.view import View, Viewer
+from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.columns import Columns, JoinedColumns
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
-from moviola.library.near_copies import KnownCopies, known_copies
+from moviola.library.near_copies import KnownCopies, NearCopies, by_certainty, known_copies, known_pairs
 from moviola.library.united_catalogue import STRIDE, UnitedCatalogue, names_of
 from moviola.retrieval.segments import segment_ids
 
-__all__ = ["UnitedStore", "copies_in", "tags_in", "viewer_of"]
+__all__ = [
+    "UnitedStore", "belongs_to_one", "copies_in", "home_of", "near_copies_in", "tags_in", "viewer_of",
+]  # fmt: skip
 
 # Settings in which libraries may differ: a format that is read all the same, how each keeps its index, and
 # what its folder of a model is called, whose revision says which it is.
@@ -129,6 +132,46 @@ class UnitedStore(LibraryStore):
         return JoinedColumns(self._columns, parts, videos.ids(np.arange(len(videos))))
 
 
+def belongs_to_one(store: LibraryStore, what: str) -> LibraryError:
+    """The error where something is asked of several libraries that only one can have; ``what``: in plural."""
+    names = ", ".join(str(part.folder) for part in store.parts)
+    return LibraryError(
+        f"{names}: searched as one, but {what} belong to one library; open or serve that one alone"
+    )
+
+
+def home_of(store: LibraryStore, video: VideoRow) -> tuple[int, VideoRow]:
+    """Place of the library of a video, 0 where there is one, and the video as that library has it; errors as
+    in :meth:`UnitedCatalogue.own`.
+    """
+    return store.catalogue.own(video) if isinstance(store, UnitedStore) else (0, video)
+
+
+def removed_from(store: LibraryStore, video_id: str) -> tuple[int, str]:
+    """Place of the library from which a video was taken out, and its id there.
+
+    Raises:
+        NotFound: several libraries have taken out a video of that id, or none of several has.
+    """
+    if not isinstance(store, UnitedStore):
+        return 0, video_id
+    catalogue = store.catalogue
+    given = {(place, video_id) for place in range(len(store.parts))}
+    named = {
+        (place, video_id.removeprefix(f"{name}:"))
+        for place, name in enumerate(catalogue.names)
+        if video_id.startswith(f"{name}:")
+    }
+    removed = [{one.video_id for one in part.catalogue.removed()} for part in store.parts]
+    found = sorted((place, own) for place, own in given | named if own in removed[place])
+    if len(found) == 1:
+        return found[0]
+    said = "several libraries have one" if found else "not among the removed videos"
+    ids = ", ".join(f"{catalogue.names[place]}:{own}" for place, own in found)
+    names = ", ".join(catalogue.names)
+    raise NotFound(f"{video_id:.200}: {said}{f'; name one: {ids}' if ids else f' of {names}'}")
+
+
 def require_alike(store: UnitedStore) -> None:
     """Raise :class:`EncoderMismatch` where a library differs from the first in what scores are made of."""
     first, ours = store.parts[0], store.parts[0].settings
@@ -173,6 +216,19 @@ def copies_in(store: LibraryStore) -> KnownCopies:
             by_content[content].append((row + place * STRIDE, duration))
     known = {place * STRIDE: known_copies(part) for place, part in enumerate(store.parts)}
     return KnownCopies.joined(known, (own for own in by_content.values() if len(own) > 1))
+
+
+def near_copies_in(store: LibraryStore) -> list[NearCopies]:
+    """Videos that are known to show the same, the surest first; of several libraries, those within each."""
+    if not isinstance(store, UnitedStore):
+        return known_pairs(store)
+    id_of = store.catalogue.id_of
+    found = []
+    for place, part in enumerate(store.parts):
+        for pair in known_pairs(part):
+            one, other = pair.video_ids
+            found.append(replace(pair, video_ids=(id_of(place, one), id_of(place, other))))
+    return sorted(found, key=by_certainty)
 
 
 @dataclass(frozen=True)

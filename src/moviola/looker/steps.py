@@ -78,8 +78,9 @@ class Steps:
         except (InvalidValue, NotFound, LibraryError, MediaError) as error:
             # Paths of this machine are nobody's business.
             said = cause_of(error) if isinstance(error, MediaError) else str(error)
-            for folder in (self._library.folder.resolve(), self._library.folder):
-                said = said.replace(str(folder), "the library")
+            store = self._library.store
+            for folder in (part.folder for part in store.parts or (store,)):
+                said = said.replace(str(folder.resolve()), "the library").replace(str(folder), "the library")
             self.failed.append(said)
             return [data_part({"error": f"{said:.500}"})]
 

@@ -1,4 +1,4 @@
-"""Model Context Protocol server of one library.
+"""Model Context Protocol server of a library, or of several as one.
 
 Standard output carries only the protocol: the SDK keeps a copy of that descriptor and points the descriptor
 at standard error, so that all other output, of C libraries too, goes there. Unflushed output follows at the
@@ -34,7 +34,7 @@ from moviola.search.schema import place_of
 __all__ = ["library_server", "serve_http", "serve_stdio"]
 
 _INSTRUCTIONS = """\
-Moviola finds moments in the videos of one library on this computer. A moment is a stretch of a video: \
+Moviola finds moments in the videos of {what} on this computer. A moment is a stretch of a video: \
 video_id, start and end in seconds, and the path of the file.
 
 How to go about it:
@@ -115,7 +115,8 @@ def library_server(
     """The server of a library.
 
     Args:
-        library: opened, best read-only; the server does not close it.
+        library: opened, best read-only, or several as one (:class:`moviola.Libraries`); the server does not
+            close it.
         clips: folder for clips; without one there is no tool that cuts any.
         pictures: folder from which pictures may be searched with, besides the folders of the library and
             that for clips.
@@ -138,10 +139,12 @@ def library_server(
         tool = _offered(asks.ask_films, "Ask a model about the films", _ASKING)
         offered.append(tool.model_copy(update={"description": asks.description}))
     further = [*([_CLIPS] if clips else []), *([_ASKS] if isinstance(library.checker, Looker) else [])]
+    several = len(library.store.parts)
+    what = f"{several} libraries, searched as one," if several else "one library"
     more = "".join(f"\n{number}. {one}" for number, one in enumerate(further, 6))
     return _Server(
         "moviola", tools=offered, title="Moviola: moments in videos", version=version("moviola"),
-        instructions=_INSTRUCTIONS.format(more=more), log_level="WARNING",
+        instructions=_INSTRUCTIONS.format(what=what, more=more), log_level="WARNING",
     )  # fmt: skip
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
-from moviola.errors import InvalidValue
 from moviola.library import LibraryStore
-from moviola.library.united_store import UnitedStore, tags_in
+from moviola.library.united_store import UnitedStore, belongs_to_one, tags_in
 from moviola.search.filters import COLUMNS
 from moviola.search.library import Library
 from moviola.timing import stage
 from moviola.types import several
 
 if TYPE_CHECKING:
-    from moviola.search.saved import SavedSearches
+    from moviola.library.united_userdata import UnitedUserData
 
 __all__ = ["Libraries"]
 
 
 class Libraries(Library):
-    """Several libraries that are searched as one, with one ranked answer, and only read.
+    """Several libraries that are searched as one, with one ranked answer; their videos are only read.
 
     An answer is the one of a single library that has the videos of the first, then those of the second, and
     so on: scores, order and what is folded. Words weigh by the lines and names of all, and chance is that of
@@ -31,7 +31,8 @@ class Libraries(Library):
 
     Ids of videos are those of their libraries; where several have a video of one id, each has the name of its
     library before it: ``holiday:beach``. An error of one library is an error of the search: nothing is left
-    out in silence. Tags are those of all; concepts are read from the first.
+    out in silence. Tags and ratings are those of all, and are kept in the library of their video
+    (:mod:`moviola.library.united_userdata`); concepts are read from the first.
 
     Args:
         folders: of the libraries, all built with the same encoders, models, segment length and frame rate.
@@ -75,16 +76,15 @@ class Libraries(Library):
     def _tagged(self) -> Mapping[str, Collection[str]]:
         return tags_in(self.store)
 
-    @property
-    def userdata(self) -> NoReturn:
-        """Refused: what people keep belongs to one library."""
-        names = ", ".join(str(part.folder) for part in self.store.parts)
-        raise InvalidValue(
-            f"{names}: searched as one; saved searches, collections, tags and ratings belong to one library: "
-            "open it alone"
-        )
+    @cached_property
+    def userdata(self) -> UnitedUserData:  # type: ignore[override]  # saved searches belong to one library
+        """Tags, ratings and collections of all."""
+        from moviola.library.united_userdata import UnitedUserData
+
+        assert isinstance(self.store, UnitedStore)
+        return UnitedUserData(self.store)
 
     @property
-    def saved(self) -> SavedSearches:
-        """Refused, see :attr:`userdata`."""
-        return self.userdata
+    def saved(self) -> NoReturn:
+        """Refused: saved searches belong to one library."""
+        raise belongs_to_one(self.store, "saved searches")

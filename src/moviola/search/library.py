@@ -228,17 +228,12 @@ class Library:
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
         from moviola.library.userdata.entries import UserData
 
-        return UserData(self.folder, Asked.from_json, self._lengths)
+        return UserData(self.folder, Asked.from_json, self.catalogue.lengths_of)
 
     @property
     def saved(self) -> SavedSearches:
         """Saved searches, as questions."""
         return SavedSearches(self.userdata, self.search)
-
-    def _lengths(self, video_ids: set[str]) -> dict[str, float]:
-        """Seconds of videos by id; a refused one has none."""
-        named = self.catalogue.videos_named(video_ids)
-        return {video_id: video.duration for video_id, video in named.items() if video.duration}
 
     def __repr__(self) -> str:
         try:

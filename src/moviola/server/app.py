@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -55,17 +55,23 @@ __all__ = ["create_app"]
 _PAGES = Path(__file__).resolve().parent / "page"
 
 
-def create_app(library_folder: str | os.PathLike[str], options: Options | None = None) -> FastAPI:
+def create_app(
+    library_folder: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
+) -> FastAPI:
     """An ASGI app that serves a library; opened now, its encoder is loaded when the app starts.
 
-    ``options`` are access and limits; by default only this machine has access, without a token.
+    Args:
+        library_folder: of a library, or of several, which are served as one (:class:`moviola.Libraries`).
+        options: access and limits; by default only this machine has access, without a token.
 
     Raises:
         NotFound: no library there, or a folder to watch that does not exist and is none of the library's.
-        LibraryError: it is damaged.
+        LibraryError: it is damaged, or several do not fit together.
+        InvalidValue: several libraries, and folders to watch.
     """
     options = options or Options()
-    service = Service(library_folder, options)
+    folders = [library_folder] if isinstance(library_folder, str | os.PathLike) else [*library_folder]
+    service = Service(folders, options)
     app = FastAPI(
         title="moviola", version=version("moviola"),
         description="Video moment search: text in, a ranked list of moments out.",

@@ -53,6 +53,7 @@ class Run:
     """A job as it stands, and its events so far."""
 
     job: Job
+    library: Path
     ocr: bool | None
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     happened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -78,7 +79,7 @@ class Run:
 
 
 class Jobs:
-    """All jobs since the server started.
+    """All jobs since the server started, of all libraries.
 
     Args:
         allowed: folders from which videos may be indexed.
@@ -89,21 +90,21 @@ class Jobs:
 
     def __init__(
         self,
-        library: Path,
         allowed: Iterable[Path],
         most: int,
         *,
         patient: bool = False,
         device: str = "auto",
     ) -> None:
-        self._library, self._most, self._patient, self._device = library, most, patient, device
+        self._most, self._patient, self._device = most, patient, device
         self._allowed = [folder.resolve() for folder in allowed]
         self._runs: dict[str, Run] = {}
         self._turn = asyncio.Lock()
         self.closing = asyncio.Event()
 
-    async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.library.Indexer.index`.
+    async def add(self, library: Path, name: str, sources: Iterable[str], ocr: bool | None = None) -> Job:
+        """Queue a job that indexes files and folders into a library; ``name`` is said of it, and ``ocr`` is
+        as in :meth:`moviola.library.Indexer.index`.
 
         Raises:
             Forbidden: a path is outside the allowed folders, or no folder is allowed.
@@ -113,16 +114,16 @@ class Jobs:
         paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
         self.require_room()
         job = Job(
-            job=secrets.token_hex(8), state="queued", sources=paths, done=0, total=0,
+            job=secrets.token_hex(8), state="queued", library=name, sources=paths, done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
             copies=0, started=None, finished=None, error="",
         )  # fmt: skip
-        run = self._runs[job.job] = Run(job, ocr)
+        run = self._runs[job.job] = Run(job, library, ocr)
         run.note("progress")
         run.task = asyncio.create_task(self._work(run))
-        ended = [name for name, run in self._runs.items() if run.job.state in ENDED]
-        for name in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
-            del self._runs[name]
+        ended = [one for one, run in self._runs.items() if run.job.state in ENDED]
+        for one in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
+            del self._runs[one]
         return job
 
     def require_room(self) -> None:
@@ -193,7 +194,7 @@ class Jobs:
     async def _work(self, run: Run) -> None:
         state: Literal["done", "failed", "cancelled"] = "failed"
         order = {
-            "library": str(self._library), "sources": run.job.sources, "ocr": run.ocr,
+            "library": str(run.library), "sources": run.job.sources, "ocr": run.ocr,
             "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
             "device": self._device,
         }  # fmt: skip

@@ -131,11 +131,11 @@ async def require_known_parameters(request: Request) -> None:
         )
 
 
-def message_of(error: Exception, library: Path) -> str:
-    """What an error says, without paths of the server."""
+def message_of(error: Exception) -> str:
+    """What an error says, without the path of a video."""
     message = str(error)
-    for place in [*([Path(error.path)] if isinstance(error, MediaError) else []), library.absolute()]:
-        message = message.replace(str(place), place.name)
+    if isinstance(error, MediaError):
+        message = message.replace(str(error.path), Path(error.path).name)
     return message
 
 
@@ -156,7 +156,7 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
         about = {"field": error.place}
     code = next(code for kind, code in CODES.items() if isinstance(error, kind))
     service = request.app.state.service
-    return problem(code, service.uploads.named(message_of(error, service.library.folder)), **about)
+    return problem(code, service.uploads.named(service.without_paths(message_of(error))), **about)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

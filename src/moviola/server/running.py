@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 import uvicorn
@@ -79,18 +79,18 @@ class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 def serve(
-    library_folder: str | os.PathLike[str],
+    library_folder: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     options: Options | None = None,
     *,
     started: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve a library over HTTP until the process is interrupted.
+    """Serve a library, or several as one, over HTTP until the process is interrupted.
 
     Args:
         started: called with the address for a browser when the server accepts requests.
 
     Raises:
-        InvalidValue: the address or port cannot be used.
+        InvalidValue: the address or port cannot be used; or see :func:`create_app`.
         NotFound, LibraryError: see :func:`create_app`.
     """
     options = options or Options()

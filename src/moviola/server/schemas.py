@@ -302,6 +302,10 @@ class LibraryInfo(ResponseModel):
     """Contents and abilities of the library and its server."""
 
     name: str = Field(examples=["films"])
+    libraries: list[str] = Field(
+        description="Names of the libraries that are served as one; the name of the only one.",
+        examples=[["films"]],
+    )
     version: str = Field(description="Of moviola.", examples=["0.1.0"])
     videos: int = Field(examples=[24])
     seconds: float = Field(description="Of all videos.", examples=[5400.0])
@@ -317,7 +321,16 @@ class LibraryInfo(ResponseModel):
         examples=[["judging"]],
     )
     right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
-    writable: bool = Field(description="By this client.", examples=[True])
+    writable: bool = Field(
+        description="Whether this client can keep collections, saved searches and concepts; not in several "
+        "libraries.",
+        examples=[True],
+    )
+    can_tag: bool = Field(
+        description="Whether this client can give tags and ratings, which are kept in the library of their "
+        "video.",
+        examples=[True],
+    )
     is_open: bool = Field(description="Whether everybody may read, without a token.", examples=[True])
     opens_folders: bool = Field(
         description="Whether folders can be opened, by this client, on the server's machine.", examples=[True]
@@ -377,6 +390,7 @@ class VideoSummary(ResponseModel):
     longitude: float | None = Field(description="Degrees east.", examples=[13.405])
     camera: str = Field(description="Make and model; empty: unknown.", examples=["Apple iPhone 15"])
     video_id: str = Field(examples=["holiday/beach"])
+    library: str = Field(description="Name of its library.", examples=["films"])
     path: str = Field(examples=["films/holiday/beach.mp4"])
     duration: float = Field(examples=[92.4])
     state: State = Field(examples=["ready"])
@@ -448,6 +462,7 @@ class Job(ResponseModel):
 
     job: str = Field(examples=["9f86d081884c7d65"])
     state: Literal["queued", "running", "done", "failed", "cancelled"] = Field(examples=["running"])
+    library: str = Field(description="Name of the library.", examples=["films"])
     sources: list[str] = Field(examples=[["films/holiday"]])
     done: int = Field(description="Finished videos of this step.", examples=[3])
     total: int = Field(examples=[24])

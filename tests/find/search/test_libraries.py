@@ -336,11 +336,51 @@ def test_writing_needs_one_library(joined: Callable[..., Libraries]) -> None:
         lambda: both.index("films"),
         lambda: both.indexer.remove(["kitchen"]),
         lambda: both.concepts.teach("red", Marked(None, (MarkedMoment("red door", 1.0, 5.0),))),
-        lambda: both.userdata,
         lambda: both.saved,
+        lambda: both.userdata.put("collection", "reds", {"moments": []}),
+        lambda: both.userdata.entries("search"),
+        lambda: [*both.userdata.export()],
     ):
-        with pytest.raises(InvalidValue, match="searched as one"):
+        with pytest.raises(MoviolaError, match="searched as one"):
             write()
+
+
+def test_tags_go_to_the_library_of_their_video(
+    library_of: Callable[[int, int], Path], clashing: Path, tmp_path: Path
+) -> None:
+    """Under the id that the video has there, and read under the one that it has among all; collections are
+    those of all, named apart where two libraries have one of a name.
+    """
+    first = shutil.copytree(library_of(3, 6), tmp_path / "first")
+    for folder in (first, clashing):
+        with Library(folder) as library:
+            moments = [{"video_id": "kitchen", "start": 1.0, "end": 2.0}]
+            library.userdata.put("collection", "reds", {"moments": moments})
+    with Libraries([first, clashing]) as both:
+        tagged = both.userdata.mark(Mark(video_id="second:kitchen"), add=["kettle"], rating=4)
+        assert tagged is not None and tagged.name == "second:kitchen"
+        moment = {"video_id": "harbour at night", "start": 1.0, "end": 2.0, "tags": ["dark"]}
+        both.userdata.put("mark", "harbour at night@1-2", moment, 0)
+        with pytest.raises(NotFound, match="no such video"):
+            both.userdata.mark(Mark(video_id="attic"), add=["dark"])
+        with pytest.raises(InvalidValue, match="ends at 15 s"):
+            both.userdata.mark(Mark(video_id="second:kitchen", start=400.0, end=500.0), add=["late"])
+        assert both.userdata.tagged()["kettle"] == {"second:kitchen"}
+        names = [entry.name for entry in both.userdata.entries()]
+        assert names == [
+            "first:reds", "second:reds", "first:kitchen", "harbour at night", "harbour at night@1-2",
+            "second:kitchen",
+        ]  # fmt: skip
+        reds = both.userdata.entry("collection", "second:reds").value.model_dump()
+        assert [one["video_id"] for one in reds["moments"]] == ["second:kitchen"]
+        both.userdata.delete("mark", "first:kitchen")
+        with pytest.raises(NotFound, match="no such entry"):
+            both.userdata.delete("mark", "first:kitchen")
+    kept = {}
+    for folder in (first, clashing):
+        with Library(folder, read_only=True) as library:
+            kept[folder] = [entry.name for entry in library.userdata.entries("mark")]
+    assert kept == {first: ["harbour at night", "harbour at night@1-2"], clashing: ["kitchen"]}
 
 
 def test_a_changed_library_is_seen(
@@ -413,7 +453,7 @@ def test_commands_that_take_one_library_refuse_two(
     two: list[object], moviola: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last of two would count, without a word."""
-    for command in (["list"], ["serve"], ["mcp"], ["index", "films"], ["library", "use"], ["kept", "list"]):
+    for command in (["list"], ["index", "films"], ["library", "use"], ["kept", "list"]):
         refused = moviola(*command, *two)
         assert refused.code == 2, command
         assert "given 2 times" in refused.err.replace("\n", " "), command

@@ -56,7 +56,35 @@ def folder(original: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(original, tmp_path / "library", ignore=made))
 
 
-def _serving(folder: Path, **options: Any) -> TestClient:
+FIRST = ("broken", ODD_NAME)
+"""Videos of the first of two libraries; the second has the others."""
+
+
+def _divided(original: Path, place: Path) -> list[Path]:
+    """The library as two, "first" and "second", with the same ids."""
+    folders = [place / "first", place / "second"]
+    for number, folder in enumerate(folders):
+        shutil.copytree(original, folder, ignore=shutil.ignore_patterns("stills", "converted"))
+        with Library(folder) as library:
+            every = library.catalogue.video_ids()
+            library.indexer.remove([one for one in every if (one in FIRST) == bool(number)])
+    return folders
+
+
+@pytest.fixture(scope="session")
+def original_two(original: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The library divided in two; not to be changed but for their caches."""
+    return _divided(original, tmp_path_factory.mktemp("divided"))
+
+
+@pytest.fixture
+def two(original_two: list[Path], tmp_path: Path) -> list[Path]:
+    """Copies of both."""
+    made = shutil.ignore_patterns("stills", "converted")
+    return [Path(shutil.copytree(one, tmp_path / one.name, ignore=made)) for one in original_two]
+
+
+def _serving(folder: Path | list[Path], **options: Any) -> TestClient:
     return TestClient(create_app(folder, Options(threads=2, **options)), base_url="http://localhost")
 
 
@@ -74,10 +102,12 @@ def started_programs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return commands
 
 
-@pytest.fixture(scope="session")
-def client(original: Path) -> Iterator[TestClient]:
-    """A client of a server without a token, for tests that change nothing."""
-    with _serving(original) as started:
+@pytest.fixture(scope="session", params=["one library", "two libraries"])
+def client(request: pytest.FixtureRequest, original: Path, original_two: list[Path]) -> Iterator[TestClient]:
+    """A client of a server without a token, for tests that change nothing: on the library, and on two that
+    are served as one.
+    """
+    with _serving(original if request.param == "one library" else original_two) as started:
         yield started
 
 

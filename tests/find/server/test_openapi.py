@@ -11,11 +11,13 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+from moviola.server import create_app
+
 
 @pytest.fixture(scope="module")
-def document(client: TestClient) -> dict[str, Any]:
-    answer: dict[str, Any] = client.get("/api/openapi.json").json()
-    return answer
+def document(original: Path) -> dict[str, Any]:
+    made: dict[str, Any] = create_app(original).openapi()
+    return made
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -76,20 +78,29 @@ ANSWERED = {
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(10, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.long(2))]
+    ("examples", "served"),
+    [
+        pytest.param(10, "folder", marks=pytest.mark.slow),
+        pytest.param(10, "two", marks=pytest.mark.long(2)),
+        pytest.param(40, "folder", marks=pytest.mark.long(2)),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what schemathesis uses
 def test_no_request_gets_an_answer_that_is_not_documented(
-    serving: Callable[..., TestClient], folder: Path, document: dict[str, Any], examples: int
+    serving: Callable[..., TestClient],
+    document: dict[str, Any],
+    examples: int,
+    served: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """On a library of its own: a random request may be one that keeps something."""
+    """On a library of its own, and on two: a random request may be one that keeps something."""
     import schemathesis
 
     @schemathesis.serializer("application/offset+octet-stream")
     def bytes_of_an_upload(_: Any, value: Any) -> bytes:
         return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
-    with serving(folder) as client:
+    with serving(request.getfixturevalue(served)) as client:
         found = {
             result.ok().label: statuses_of(result.ok(), client, examples)
             for result in schemathesis.openapi.from_dict(document).get_all_operations()

@@ -24,7 +24,9 @@ Serving = Callable[..., TestClient]
 
 def test_the_library_says_what_it_is(client: TestClient, original: Path) -> None:
     about = client.get("/api/library").json()
-    assert (about["name"], about["videos"]) == ("library", 3)
+    assert about["name"] == ", ".join(about["libraries"]) and about["videos"] == 3
+    assert about["libraries"] in (["library"], ["first", "second"]) and about["can_tag"]
+    assert about["writable"] == (len(about["libraries"]) == 1)
     lengths = [video["duration"] for video in client.get("/api/videos?state=ready").json()["videos"]]
     assert about["seconds"] == pytest.approx(sum(lengths)) and sum(lengths) == pytest.approx(36, abs=1)
     assert (about["encoder"], about["evidence"]) == ("demo", ["visual", "subtitle"])

@@ -195,6 +195,11 @@ class Catalogue(
         rows = self._rows(f"{_SELECT} WHERE video_id IN ({MEMBERS})", (json.dumps([*video_ids]),))
         return {video.video_id: video for video in map(self._video, rows)}
 
+    def lengths_of(self, video_ids: Collection[str]) -> dict[str, float]:
+        """Seconds of videos by id; a refused one has none."""
+        named = self.videos_named(video_ids)
+        return {video_id: video.duration for video_id, video in named.items() if video.duration}
+
     def rows_with(self, contents: Collection[str]) -> dict[str, list[int]]:
         """Row numbers, rising, of the searchable videos of some contents, by content."""
         searchable = (

@@ -154,7 +154,7 @@ async def cancel(export: Name, service: ServiceOf) -> None:
 def _state(one: Exporting, service: Service) -> ExportState:
     return ExportState(
         export=one.name, state=one.state, file=one.path.name if one.path else "",
-        error=message_of(one.error, service.library.folder) if one.error else "",
+        error=service.without_paths(message_of(one.error)) if one.error else "",
         share=one.progress.share, seconds_left=one.progress.seconds_left,
     )  # fmt: skip
 

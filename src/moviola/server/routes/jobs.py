@@ -11,6 +11,7 @@ from pydantic import Field
 
 from moviola.search.schema import Name as Source
 from moviola.server.jobs import ENDED, Jobs
+from moviola.server.routes.upkeep import Changing
 from moviola.server.schemas import Job, JobList, RequestModel
 from moviola.server.service import ServiceOf
 
@@ -24,6 +25,10 @@ class JobRequest(RequestModel):
     """Files and folders to index."""
 
     sources: list[Source] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
+    library: str | None = Field(
+        default=None, max_length=4_096,
+        description="Where to: one of `libraries` of the library; null: the only one.", examples=["films"],
+    )  # fmt: skip
     ocr: bool | None = Field(
         default=None,
         description="Read text in pictures; null: if its packages are installed.",
@@ -31,14 +36,16 @@ class JobRequest(RequestModel):
     )
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, dependencies=[Changing])
 async def start(request: JobRequest, service: ServiceOf) -> Job:
     """Index files and folders; jobs run one after the other.
 
     Sources are absolute, or relative to one of `ingest_folders` of the library; links are followed before the
-    folder is checked. Searches continue meanwhile, and find each video as soon as it is complete.
+    folder is checked. Of several libraries one must be named. Searches continue meanwhile, and find each
+    video as soon as it is complete.
     """
-    return await service.jobs.add(request.sources, request.ocr)
+    home = service.home_named(request.library)
+    return await service.jobs.add(home.folder, home.name, request.sources, request.ocr)
 
 
 @router.get("")

@@ -142,13 +142,14 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
     length = settings.frames_per_segment
     cues = catalogue.cue_counts()
     models = lib.indexer.models_in_use()
-    may_write = right == "change" and os.access(lib.folder, os.W_OK)
+    may_write = right == "change" and all(os.access(home.folder, os.W_OK) for home in service.homes)
     formats = [
         ExportFormat(name=one.name, title=one.title, suffix=one.suffix or ".zip", options=sorted(one.options))
         for one in all_formats().values()
     ]
     return LibraryInfo(
-        name=lib.folder.resolve().name, version=version("moviola"), videos=len(rows),
+        name=service.name, libraries=[home.name for home in service.homes], version=version("moviola"),
+        videos=len(rows),
         seconds=sum(video.duration for video in rows),
         segments=sum(-(-video.frames.count // length) for video in rows if video.frames),
         frame_seconds=1 / settings.frame_rate, segment_seconds=settings.segment_seconds,
@@ -156,7 +157,8 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
         additions=[name for name in service.additions if right in ("change", server_additions()[name].right)],
-        right=right, writable=may_write, opens_folders=right == "change" and is_loopback(options.host),
+        right=right, writable=may_write and len(service.homes) == 1, can_tag=may_write,
+        opens_folders=right == "change" and is_loopback(options.host),
         is_open=not (options.token or options.read_token),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[*map(str, service.receiving.folders)],

@@ -133,7 +133,7 @@ async def _state(one: Questioning, service: Service) -> QuestionState:
         id=one.name, question=one.text, state=one.state, model=endpoint.model, host=endpoint.host,
         sent=[Sent.model_validate(sending) for sending in one.sent],
         answer=None if answer is None else await service.media.run(_described, service, answer),
-        error=one.error.replace(str(service.library.folder.absolute()), service.library.folder.name),
+        error=service.without_paths(one.error),
     )  # fmt: skip
 
 

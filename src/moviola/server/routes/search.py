@@ -82,7 +82,10 @@ def _concept(one: Concept) -> schemas.Concept:
 
 @router.post("/concepts", status_code=201)
 async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Concept:
-    """Keep what a query's marks teach, of which one at least is right. 409: the library cannot be changed."""
+    """Keep what a query's marks teach, of which one at least is right.
+
+    409: the library cannot be changed, or several are served.
+    """
     only_marks = request.query.model_copy(update={"then": [], "without": []})  # nothing else is kept
     query = _question({"query": only_marks.model_dump()}, service).query
     if not isinstance(query, Marked):
@@ -92,7 +95,7 @@ async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Co
         name = library.concepts.teach(request.title, query)
         return _concept(next(one for one in library.concepts.all() if one.name == name))
 
-    return await service.change(work, service.searching)
+    return await service.change(service.only_home("concepts"), work, service.searching)
 
 
 @router.delete("/concepts/{name}", status_code=204)
@@ -101,7 +104,8 @@ async def forget(
 ) -> None:
     """Delete what was taught under a name."""
     concept = decoded(name, "concept")
-    await service.change(lambda library: library.concepts.forget(concept), service.searching)
+    home = service.only_home("concepts")
+    await service.change(home, lambda library: library.concepts.forget(concept), service.searching)
 
 
 @router.post("/curve")

@@ -48,9 +48,7 @@ def shared(request: Request, service: ServiceOf) -> HTMLResponse:
             return HTMLResponse(_PAGE.format(title=title, card=card, query=query))
         start = min(float(found[2]), video.duration)
         title = escape(f"{video.video_id.rpartition('/')[2]} · {clock(start)}")
-        card = _card(
-            title, _still(request, service, video, start), escape(service.library.folder.resolve().name)
-        )
+        card = _card(title, _still(request, service, video, start), escape(service.name))
     return HTMLResponse(_PAGE.format(title=title, card=card, query=query))
 
 

@@ -40,7 +40,7 @@ Track = Annotated[
 
 
 def converted_name(video: VideoRow, track: int | None = None) -> str:
-    """Name of a converted video in its cache; with a track if it is not the default one."""
+    """Name of a converted video in the cache of its library; with a track if it is not the default one."""
     return f"{video.row}.mp4" if track is None else f"{video.row}-{track}.mp4"
 
 
@@ -77,7 +77,8 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
 
 async def _playable(service: Service, video: VideoRow, track: str | None) -> tuple[Path, str]:
     """A file that browsers play, and its type."""
-    if track is None and (found := service.converted.files.find(converted_name(video))):
+    home, own = service.home_of(video)
+    if track is None and (found := home.converted.files.find(converted_name(own))):
         return found, "video/mp4"
     source = _file(service, video)
     if not is_file(source):
@@ -89,8 +90,8 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
         number = None if chosen.default else chosen.number
     if number is None and plays_in_browsers(info):
         return source, _TYPES.get(info.container, "video/mp4")
-    name = converted_name(video, number)
-    return await service.converted.get(source, name, video.duration, number), "video/mp4"
+    name = converted_name(own, number)
+    return await home.converted.get(source, name, video.duration, number), "video/mp4"
 
 
 def _file(service: Service, video: VideoRow) -> Path:
@@ -205,16 +206,17 @@ async def _picture(
     request: Request, service: Service, video: VideoRow, name: str, make: partial[None], version: str
 ) -> Response:
     """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
-    small = partial(service.library.store.stills.nearest, video.hash)
+    home, own = service.home_of(video)
+    small = partial(home.store.stills.nearest, video.hash)
     away = service.library.store.file_of(video.video_id) is None
     kept = small if away and small(0.0) is not None else None
     if kept is None:
         _file(service, video)  # which follows no link
-    name = f"{video.row}{'-away' if kept else ''}/{name}.jpg"
-    etag = f'"{name}"'
+    name = f"{own.row}{'-away' if kept else ''}/{name}.jpg"
+    etag = f'"{video.row}/{name}"'
     cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
     headers = {"Cache-Control": cache, "ETag": etag}
     if has_already(request, etag):
         return Response(status_code=304, headers=headers)
-    path = await service.stills.get(service.media, name, partial(make, kept=kept))
+    path = await home.stills.get(service.media, name, partial(make, kept=kept))
     return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)

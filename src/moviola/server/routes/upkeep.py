@@ -15,7 +15,9 @@ from moviola.errors import NotFound
 from moviola.files.presence import is_file
 from moviola.library import say_language as correct
 from moviola.library.disk.root_states import roots_in
-from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies, known_pairs
+from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies
+from moviola.library.united_store import near_copies_in, removed_from
+from moviola.search import Library
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
@@ -147,7 +149,7 @@ async def duplicates(service: ServiceOf) -> DuplicateList:
 @router.get("/near-copies")
 async def near_copies(service: ServiceOf) -> NearCopiesList:
     """Videos that show the same, as far as they were compared."""
-    found = await service.media.run(known_pairs, service.library.store)
+    found = await service.media.run(near_copies_in, service.library.store)
     return await service.media.run(_described, service, found)
 
 
@@ -155,11 +157,18 @@ async def near_copies(service: ServiceOf) -> NearCopiesList:
 async def find(service: ServiceOf) -> NearCopiesList:
     """Compare the videos that were not compared yet; answers fold what is found from then on.
 
-    A first request waits some seconds for it; `GET` says how far a longer one is.
+    A first request waits some seconds for it; `GET` says how far a longer one is. Several libraries are
+    compared one after the other, each within itself.
     """
 
     async def compare(progress: Callable[[float], None]) -> None:
-        await service.change(lambda library: find_near_copies(library.store, progress), service.compare)
+        every = len(service.homes)
+        for place, home in enumerate(service.homes):
+
+            def work(library: Library, place: int = place) -> None:
+                find_near_copies(library.store, lambda share: progress((place + share) / every))
+
+            await service.change(home, work, service.compare)
 
     await service.comparing.begin(compare, _PATIENCE)
     return await near_copies(service)
@@ -191,7 +200,8 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
 @router.delete("/videos/{video_id}", dependencies=[Changing])
 async def remove(service: ServiceOf, video: VideoOf) -> Removed:
     """Take a video out of the library; its file stays. It can come back until the next compaction."""
-    await service.change(lambda library: library.indexer.remove([video.video_id]))
+    home, own = service.home_of(video)
+    await service.change(home, lambda library: library.indexer.remove([own.video_id]))
     return Removed(video_id=video.video_id)
 
 
@@ -202,7 +212,8 @@ async def restore(
 ) -> Removed:
     """Bring a video back that was taken out, with all that is known of it."""
     name = decoded(video_id, "video")
-    await service.change(lambda library: library.indexer.restore([name]))
+    place, own = await service.media.run(removed_from, service.library.store, name)
+    await service.change(service.homes[place], lambda library: library.indexer.restore([own]))
     return Removed(video_id=name)
 
 
@@ -228,8 +239,9 @@ async def again(
     if not is_file(file):
         raise NotFound(f"{file}: not there; plug its drive in")
     service.jobs.require_room()  # before the video is marked, which would wait for a job that never comes
-    await service.change(lambda library: library.indexer.again([video.video_id], pictures=pictures))
-    return await service.jobs.add([str(file)])
+    home, own = service.home_of(video)
+    await service.change(home, lambda library: library.indexer.again([own.video_id], pictures=pictures))
+    return await service.jobs.add(home.folder, home.name, [str(file)])
 
 
 @router.put("/videos/{video_id}/language", dependencies=[Changing])
@@ -238,7 +250,7 @@ async def say_language(service: ServiceOf, video: VideoOf, said: SaidLanguage) -
 
     400: no language, or several, of which one must be named. 404: nothing of that kind is in that language.
     """
-    name, language, before, kind = video.video_id, said.language, said.before, said.kind
-    return Corrected(
-        cues=await service.change(lambda library: correct(library.store, name, language, before, kind))
-    )
+    home, own = service.home_of(video)
+    name, language, before, kind = own.video_id, said.language, said.before, said.kind
+    cues = await service.change(home, lambda library: correct(library.store, name, language, before, kind))
+    return Corrected(cues=cues)

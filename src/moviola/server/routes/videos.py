@@ -110,6 +110,7 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     account = service.library.catalogue.account(video.row)
     said = service.library.catalogue.sayings(video.row).get(video.row, ())
     playable = about is not None and plays_in_browsers(about)
+    home, own = service.home_of(video)
     return VideoDetails(
         **summary.model_dump(),
         says=[FileSaying(kind=one.kind, text=one.text) for one in said],
@@ -120,7 +121,7 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
         fps=about.frame_rate if about else None,
         audio_codec=about.audio_codec if about else None,
         playable=playable,
-        stream_ready=playable or service.converted.files.find(converted_name(video)) is not None,
+        stream_ready=playable or home.converted.files.find(converted_name(own)) is not None,
     )
 
 
@@ -186,8 +187,10 @@ def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
     """A video of the library, for the API."""
     catalogue = service.library.catalogue
     recording = service.library.recordings.get(video.video_id)
+    home, _ = service.home_of(video)
     return schemas.VideoSummary(
-        **whereabouts(video, catalogue), video_id=video.video_id, path=video.path, duration=video.duration,
+        **whereabouts(video, catalogue), video_id=video.video_id, library=home.name, path=video.path,
+        duration=video.duration,
         state=video.state, error=video.error, why=schemas.Why.of(video.error),
         bytes=video.size,
         modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),

@@ -18,11 +18,11 @@ import { questionFields } from "./store.js";
  * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
- * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
+ * @typedef {{name: string, libraries: string[], version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, can_tag: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number, question_stills: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
- * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
+ * @typedef {{video_id: string, library: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
  * @typedef {import("./reasons.js").Why} Why
  * @typedef {{path: string, videos: number, away: string, why: Why, watched: boolean, patterns: string[]}} Root
@@ -394,8 +394,8 @@ export const submit = (video_id, start) => postJson("api/dres/submissions", { vi
 /** @returns {Promise<Job[]>} */
 export const jobs = async () => (await getJson("api/jobs")).jobs;
 
-/** @param {string[]} sources @returns {Promise<Job>} */
-export const startJob = (sources) => postJson("api/jobs", { sources });
+/** @param {string[]} sources @param {string} library its name; empty: the only one @returns {Promise<Job>} */
+export const startJob = (sources, library) => postJson("api/jobs", { sources, library: library || null });
 
 /** @param {Job} job */
 export const cancelJob = (job) => request(`api/jobs/${job.job}`, { method: "DELETE" });

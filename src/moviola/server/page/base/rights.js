@@ -6,6 +6,9 @@ import { libraryInfo } from "./store.js";
 
 const why = () => t("Your token only reads: you can search, watch and export, but not change the library.");
 
+/** Whether several libraries are served as one: what belongs to one of them is not offered. */
+export const areSeveral = () => (libraryInfo.value?.libraries.length ?? 1) > 1;
+
 export const mayOnlyRead = () => libraryInfo.value?.right === "read";
 
 export function showRight() {

@@ -6,6 +6,7 @@ import { size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../base/language.js";
 import { reasonSaid } from "../base/reasons.js";
+import { areSeveral } from "../base/rights.js";
 import { libraryInfo, remembered, view } from "../base/store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "../base/waiting.js";
@@ -27,16 +28,21 @@ const shown = new Set();
 /** @type {Does} */
 let does = { changed: async () => {}, failed: () => {}, went: () => {} };
 
+/** Into which of several libraries videos come; without a choice where one is served. */
+const into = h("select", { "aria-label": t("Library that gets the videos"), title: t("Library that gets the videos") });
+
 function ingestForm() {
   const folders = libraryInfo.value?.ingest_folders ?? [];
   const what = t("A folder or a file, on the machine of the server");
   const source = h("input", { type: "text", id: "source", required: true, list: "folders", value: folders[0] ?? "", spellcheck: "false", "aria-label": what, title: what, placeholder: what });
+  if (areSeveral()) refill(into, libraryInfo.value?.libraries.map((name) => h("option", { value: name }, name)));
   const form = h("form", { class: "ingest" }, source, h("datalist", { id: "folders" }, folders.map((folder) => h("option", { value: folder }))),
+    areSeveral() ? into : null,
     h("button", { type: "submit", class: "main" }, t("Bring in")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     source.value = source.value.trim();
-    if (source.reportValidity()) void bringIn([source.value]); // blanks alone were something to the browser
+    if (source.reportValidity()) void bringIn([source.value], into.value); // blanks alone were something to the browser
   });
   return form;
 }
@@ -47,10 +53,10 @@ function sendButton() {
   return [h("button", { type: "button", class: "plain", title, onclick: () => chooser.click() }, icon("up"), t("choose some to send")), chooser];
 }
 
-/** @param {string[]} sources paths on the server */
-export async function bringIn(sources) {
+/** @param {string[]} sources paths on the server @param {string} library that gets them; empty: the only one */
+export async function bringIn(sources, library) {
   try {
-    followJob(await api.startJob(sources));
+    followJob(await api.startJob(sources, library));
     does.went(t("Not brought in"));
   } catch (error) {
     does.failed(t("Not brought in"), error);
@@ -58,24 +64,30 @@ export async function bringIn(sources) {
 }
 
 /** Sent videos for which the server has had no room among its jobs yet.
- * @type {string[]} */
+ * @type {{path: string, library: string}[]} */
 let sent = [];
 let later = 0;
 
-/** Have videos that were sent brought in: all that wait in one job, and later where too many jobs wait already.
- * @param {string[]} more paths on the server */
-async function bringInSent(more) {
-  const paths = [...sent, ...more];
-  sent = [];
-  if (!paths.length) return;
+/** Have videos that were sent brought in: all that wait for a library in one job, and later where too many jobs wait
+ * already.
+ * @param {string[]} more paths on the server @param {string} library that gets them */
+async function bringInSent(more, library) {
+  sent.push(...more.map((path) => ({ path, library })));
+  const [waiting, others] = [sent.filter((one) => one.library === library), sent.filter((one) => one.library !== library)];
+  sent = others;
+  if (!waiting.length) return;
   try {
-    followJob(await api.startJob(paths));
+    followJob(await api.startJob(waiting.map(({ path }) => path), library));
   } catch (error) {
     if (!(error instanceof api.ApiError && error.code === "busy")) return does.failed(t("Not brought in"), error);
-    sent.push(...paths);
+    sent.push(...waiting);
     clearTimeout(later);
-    later = window.setTimeout(() => void bringInSent([]), BUSY);
+    later = window.setTimeout(bringInWaiting, BUSY);
   }
+}
+
+function bringInWaiting() {
+  for (const library of new Set(sent.map((one) => one.library))) void bringInSent([], library);
 }
 
 /** Send videos one after the other, each to be brought in when it is there.
@@ -83,6 +95,7 @@ async function bringInSent(more) {
 export async function sendVideos(files) {
   if (!libraryInfo.value?.can_ingest) return does.failed(t("Not sent"), t("This server only reads; start it with --allow-ingest FOLDER"));
   view.value = "library";
+  const library = into.value;
   drawUnfinished();
   for (const file of files) {
     const element = h("article", { class: "job", "aria-label": t("Sending {name}", { name: file.name }) });
@@ -106,7 +119,7 @@ export async function sendVideos(files) {
     try {
       const path = await sendFile(file, draw, going.signal);
       does.went(t("{name} was not sent", { name: file.name }));
-      await bringInSent([path]);
+      await bringInSent([path], library);
     } catch (error) {
       if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);
     } finally {

@@ -7,7 +7,7 @@ import { long, reasonOf } from "../base/format.js";
 import { language, t } from "../base/language.js";
 import { latest } from "../base/latest.js";
 import { ingestParts, sendVideos as send, showJobs } from "./ingest.js";
-import { mayOnlyRead, readingNote } from "../base/rights.js";
+import { areSeveral, mayOnlyRead, readingNote } from "../base/rights.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "../base/store.js";
 import { savedSection } from "../search/saved.js";
@@ -26,6 +26,7 @@ function drawFacts() {
   const models = Object.entries(info.models).map(([role, model]) => [role === "stage1" ? t("First stage") : t("Refiner"), model?.name ?? t("not trained")]);
   /** @type {[string, string][]} */
   const rows = [
+    .../** @type {[string, string][]} */ (areSeveral() ? [[t("Libraries"), info.libraries.join(", ")]] : []),
     [t("Videos"), `${info.videos.toLocaleString(language)}, ${long(info.seconds)}`],
     [t("Segments"), info.segments.toLocaleString(language)],
     [t("Pictures"), info.encoder || "–"],

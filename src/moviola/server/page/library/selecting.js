@@ -31,7 +31,7 @@ function select(all) {
 /** The box that selects a video; none where nothing could be done with it.
  * @param {api.Video} video */
 export function selectBox(video) {
-  if (!libraryInfo.value?.writable) return null;
+  if (!libraryInfo.value?.can_tag) return null;
   const box = h("input", {
     type: "checkbox", class: "select", "aria-label": t("Select {name}", { name: title(video.video_id) }),
     onchange: () => { if (box.checked) selected.set(video.video_id, video); else selected.delete(video.video_id); draw(); },

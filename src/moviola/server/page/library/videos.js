@@ -104,7 +104,7 @@ function tools(video) {
     withinButton(() => inThisVideo(video.video_id)),
   ];
   if (!libraryInfo.value?.can_ingest) return h("span", { class: "video-tools" }, within);
-  const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after its repair", { name }), () => void bringIn([video.path]))] : [
+  const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after its repair", { name }), () => void bringIn([video.path], video.library))] : [
     iconButton("loop", t("Read subtitles and text of {name} again", { name }), () => void processAgain(video, false)),
     iconButton("again", t("Encode {name} again", { name }), () => void processAgain(video, true)),
   ];

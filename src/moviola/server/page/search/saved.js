@@ -8,6 +8,7 @@ import { reasonOf } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { latest } from "../base/latest.js";
 import { notify } from "../base/notices.js";
+import { areSeveral } from "../base/rights.js";
 import { Observable, currentSearch, libraryInfo, newIn, remembered } from "../base/store.js";
 
 /** @typedef {import("../base/asked.js").Asked} Asked */
@@ -82,6 +83,7 @@ async function countNew(asked, since) {
 export function savedSection() {
   const chips = h("div", { class: "chips" });
   const section = h("section", { class: "saved-searches", "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
+  if (areSeveral()) return section; // each has its own, which are no questions about all
   let shown = "";
   const last = latest();
   const show = async () => {
