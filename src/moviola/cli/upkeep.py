@@ -27,6 +27,8 @@ from moviola.errors import counted
 def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Check every stored byte, the indexes and the source files; changes nothing. Code 3: damage was found.
 
+    An index that is not up to date, as after an interrupted `moviola index`, is shown, and is no damage.
+
     Example: `moviola verify`
 
     From Python: `moviola.library.verify`.
@@ -37,7 +39,7 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
         problems = keeping.verify(lib.store)
     rows = ((p.video_id or str(library), p.message) for p in problems)
     show_records(json, problems, ("video", "problem"), rows)
-    if problems:
+    if any(problem.is_damage for problem in problems):
         leave_partial()
     note(f"{library}: sound")
 

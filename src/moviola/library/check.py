@@ -47,8 +47,8 @@ from moviola.retrieval.segments import pack_ids
 
 __all__ = ["LostShard", "Problem", "command", "lost_shards", "parts_damaged", "still_problems", "verify"]
 
-# What a writer leaves that was killed after it had changed the catalogue or the settings.
-_LAGS = "searches complete it in memory, and the next write brings it up to date"
+# What a writer leaves that was ended after it had changed the catalogue or the settings: every answer is whole.
+_LAGS = "no damage: searches complete it in memory, and the next write brings it up to date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ class Problem:
 
     ``repairable`` problems are fixed by :func:`moviola.library.repair`, as ``repair`` says; the others need a
     person (a file that is gone). ``commands`` mend it, one after the other; none where only a copy of the
-    file does. What any of them takes away can be brought back.
+    file does. What any of them takes away can be brought back. ``is_damage`` is False of what is merely not up
+    to date, without which every answer is whole: an index, after an interruption.
     """
 
     video_id: str
@@ -65,6 +66,7 @@ class Problem:
     repairable: bool
     commands: tuple[str, ...] = ()
     repair: str = ""
+    is_damage: bool = True
 
 
 def command(library: Path, *words: str) -> str:
@@ -106,7 +108,7 @@ class _State:
 
 def verify(store: LibraryStore) -> list[Problem]:
     """Check everything: catalogue, every feature byte, indexes, what people keep, source files. Changes
-    nothing.
+    nothing. What is no damage (:class:`Problem`) is in it, too.
     """
     damage = store.catalogue.integrity_problem()
     if damage:
@@ -375,7 +377,7 @@ def _index_problem(store: LibraryStore, name: str, sound: VideoTable) -> Iterato
     else:
         wrong = ""
     if wrong:
-        yield Problem("", f"index {name}: {wrong}; {_LAGS}", True, mend, repair), True
+        yield Problem("", f"index {name}: {wrong}; {_LAGS}", True, mend, repair, is_damage=False), True
 
 
 def _cache_problems(store: LibraryStore) -> Iterator[Problem]:

@@ -175,8 +175,9 @@ def _damage(lib: LibraryStore) -> Iterator[Finding]:
         for problem in verify(lib)
         if problem.repairable or not any(is_below(known.get(problem.video_id, ""), root) for root in away)
     ]
+    found.sort(key=lambda problem: not problem.is_damage)
     for problem in found[:_MOST]:
-        yield Finding(problem.video_id or "library", False, problem.message, problem.commands)
+        yield Finding(problem.video_id or "library", not problem.is_damage, problem.message, problem.commands)
     if len(found) > _MOST:
         listed = (command(lib.folder, "verify"),)
         yield Finding("library", False, f"{len(found) - _MOST} more problems, see the command", listed)

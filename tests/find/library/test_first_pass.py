@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from command_line import Outcome
 from moviola.features import Extent
 from moviola.library import VideoRow, compact, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features, indexer
@@ -268,3 +269,37 @@ def test_the_newest_day_comes_first() -> None:
     assert [file.video_id for file in first_pass.newest_first(files)] == [
         "c.mp4", "2024-06-01.mov", "VID_20240501_101500.mp4", "b.mp4", "a.mp4",
     ]  # fmt: skip
+
+
+def test_an_interrupted_first_pass_is_no_damage(
+    films: Path, tmp_path: Path, moviola: Callable[..., Outcome]
+) -> None:
+    """`verify` and `doctor` called the index that such an end leaves out a fault, with exit code 3, though
+    every answer is whole; a byte that is damaged beside it still is one.
+    """
+    folder = tmp_path / "library"
+
+    def interrupted(progress: IngestProgress) -> None:
+        if progress.step == "pictures":
+            raise KeyboardInterrupt
+
+    with opened(folder) as library:
+        with pytest.raises(KeyboardInterrupt):
+            library.index(films, progress=interrupted)
+        found = library.search("a blue wall")
+        problems = verify(library.store)
+        assert problems and not any(problem.is_damage for problem in problems)
+    said = moviola("verify", "--library", folder)
+    assert said.code == 0 and "no damage: searches complete it in memory" in said.out
+    assert f"{folder}: sound" in said.err.replace("\n", "")
+    rows = moviola("doctor", "--library", folder, "--json").rows
+    assert all(row["ok"] for row in rows if "index segments" in row["detail"])
+    assert [row["what"] for row in rows if not row["ok"]] == ["last indexing"]
+    moviola("repair", "--library", folder)
+    with opened(folder) as library:
+        assert library.search("a blue wall") == found and verify(library.store) == []
+    (shard, *_) = (folder / "features").glob("frames*.f16")
+    content = bytearray(shard.read_bytes())
+    content[0] ^= 1
+    shard.write_bytes(content)
+    assert moviola("verify", "--library", folder).code == 3
