@@ -47,7 +47,7 @@ from moviola.retrieval.segments import pack_ids
 
 __all__ = ["LostShard", "Problem", "command", "lost_shards", "parts_damaged", "still_problems", "verify"]
 
-# What a writer leaves that was ended after it had changed the catalogue or the settings: every answer is whole.
+# What a writer leaves that was ended after it had changed the catalogue or the settings; answers are whole.
 _LAGS = "no damage: searches complete it in memory, and the next write brings it up to date"
 
 
@@ -57,8 +57,8 @@ class Problem:
 
     ``repairable`` problems are fixed by :func:`moviola.library.repair`, as ``repair`` says; the others need a
     person (a file that is gone). ``commands`` mend it, one after the other; none where only a copy of the
-    file does. What any of them takes away can be brought back. ``is_damage`` is False of what is merely not up
-    to date, without which every answer is whole: an index, after an interruption.
+    file does. What any of them takes away can be brought back. ``is_damage`` is False of what is merely not
+    up to date, without which every answer is whole: an index, after an interruption.
     """
 
     video_id: str

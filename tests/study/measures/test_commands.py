@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from moviola.cli import all_commands
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.study.measures import Qrels, Run, read_qrels, write_qrels, write_run
+from moviola.study.measures import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 
 app = all_commands()
 
@@ -92,6 +92,35 @@ def test_compare(folder: Path) -> None:
     assert moviola(*arguments).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("compare", "qrels", "system0", "system1"),
+        ("compare", "system0", "qrels", "system1"),
+        ("evaluate", "qrels", "system0"),
+    ],
+    ids=" ".join,
+)
+def test_files_in_the_wrong_order_are_named(folder: Path, given: tuple[str, ...]) -> None:
+    """A field that is missing was named, of a file that lacks nothing but its right place."""
+    command, *names = given
+    files = [folder / f"test/{name}.json" for name in names]
+    wanted = "RUN RUN … QRELS, the baseline first" if command == "compare" else "RUN QRELS, the run first"
+    said = str(moviola(command, *files).exception)
+    assert f"{names[-1]}.json: a run, where the judgements are expected; give {wanted}" in said
+
+
+def test_a_damaged_file_is_not_taken_for_a_misplaced_one(folder: Path, tmp_path: Path) -> None:
+    """What is neither a run nor judgements keeps its own error; judgements twice say so of the run."""
+    (tmp_path / "bad.json").write_text('{"1": 7}')
+    qrels = folder / "test/qrels.json"
+    assert "a list of moments" in str(moviola("evaluate", tmp_path / "bad.json", qrels).exception)
+    assert "a list of moments" in str(moviola("evaluate", qrels, tmp_path / "bad.json").exception)
+    again = tmp_path / "again.json"
+    again.write_bytes(qrels.read_bytes())
+    assert "judgements, where a run is expected" in str(moviola("evaluate", again, qrels).exception)
+
+
 def test_a_run_of_other_videos_is_named(folder: Path, tmp_path: Path) -> None:
     renamed, qrels = tmp_path / "renamed.csv", folder / "test/qrels.json"
     rows = [(str(query), f"v{query}.mp4", 0, 5, 1) for query in range(20)]
@@ -122,7 +151,7 @@ def test_an_unknown_suffix_is_answered_by_those_that_are_known(folder: Path, tmp
 
 
 def test_a_file_that_is_no_csv_is_not_printed_whole(folder: Path, tmp_path: Path) -> None:
-    run, one_line = folder / "test/system0.json", tmp_path / "qrels.json"
-    one_line.write_text(json.dumps(read_qrels(folder / "test/qrels.json").rows()))
-    message = str(moviola("evaluate", one_line, run, "--run-format", "csv").exception)
+    qrels, one_line = folder / "test/qrels.json", tmp_path / "run.json"
+    one_line.write_text(json.dumps(read_run(folder / "test/system0.json").rows()))
+    message = str(moviola("evaluate", one_line, qrels, "--run-format", "csv").exception)
     assert "the header is" in message and len(message) < 500

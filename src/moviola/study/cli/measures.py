@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from typer import Argument, Context, Option, Typer
 
 from moviola.cli.app import JsonOption, emit_json, note, show_records, show_table, some
 from moviola.cli.options import refuse_given
-from moviola.errors import InvalidValue, counted
+from moviola.errors import DataError, InvalidValue, MoviolaError, counted
 from moviola.study.cli import STUDIES
 
 if TYPE_CHECKING:
     from moviola.study.measures import Qrels, Run
+
+T = TypeVar("T")
 
 commands = Typer()
 """What this module adds to ``moviola``."""
@@ -81,8 +85,7 @@ def evaluate(
         show_records(json, recall, ("task", "measure", "value"), cells)
         _note_unmatched(*m.unmatched_queries(submission, truth))
         return
-    ranked = m.read_run(run, run_format, preset=preset)
-    judged = m.read_qrels(qrels, preset=preset)
+    (ranked,), judged = _read_all([run], qrels, run_format, preset, "RUN QRELS, the run first")
     results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)
     means = {name: value if results.counts[name] else None for name, value in results.measures.items()}
     by_query: dict[str, dict[str, float]] = {}  # NaN where the measure does not count the query
@@ -110,6 +113,30 @@ def evaluate(
         ]
         show_table(("query", *results.per_query), cells, title="per query")
     _note_unmatched(results.missing, results.extra)
+
+
+def _read_all(
+    runs: Sequence[Path], qrels: Path, run_format: str | None, preset: str | None, order: str
+) -> tuple[list[Run], Qrels]:
+    """Runs and judgements; where one is given in the place of the other, the error says the order."""
+    from moviola.study import measures as m
+
+    def read(path: Path, wanted: Callable[[Path], T], other: Callable[[Path], object], is_other: str) -> T:
+        try:
+            return wanted(path)
+        except DataError as error:
+            try:
+                other(path)
+            except MoviolaError:  # it is neither
+                raise error from None
+            raise InvalidValue(f"{path}: {is_other}; give {order}") from None
+
+    as_run = partial(m.read_run, preset=preset)
+    as_qrels = partial(m.read_qrels, preset=preset)
+    judged = read(qrels, as_qrels, as_run, "a run, where the judgements are expected")
+    as_given = partial(m.read_run, format=run_format, preset=preset)
+    ranked = [read(one, as_given, as_qrels, "judgements, where a run is expected") for one in runs]
+    return ranked, judged
 
 
 def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None:
@@ -169,9 +196,10 @@ def compare(
     *paths, qrels = runs
     if again := [path for path in paths if paths.count(path) > 1]:
         raise InvalidValue(f"{again[0]}: is given twice; give each run once")
-    judged = m.read_qrels(qrels, preset=preset)
+    order = "RUN RUN … QRELS, the baseline first and the judgements last"
+    read, judged = _read_all(paths, qrels, run_format, preset, order)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
-    ranked = {str(path): m.read_run(path, run_format, preset=preset) for path in paths}
+    ranked = dict(zip(map(str, paths), read, strict=True))
     found = {path: m.evaluate(run, judged, names, preset) for path, run in ranked.items()}
     baseline, *others = found
     rows = [
