@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
 from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, is_library, reading_all, with_options
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from moviola.export import Selection, Written
     from moviola.search import Library
     from moviola.types import Moment
+
+
+_LEFT = "no longer in the library; `moviola library removed` lists what can come back"
 
 
 def format_options(
@@ -80,11 +83,16 @@ def export_(
             help="Moments of a .csv or .json file of this command, instead of the last answer.",
         ),
     ] = None,
+    collection: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Moments of a collection of the library, instead of the last answer."),
+    ] = None,
     library: LibrariesOption = DEFAULT_LIBRARIES,
     options: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
-    """Write moments of the last answer as a table, chapters, an edit list, clips, a film or a contact sheet.
+    """Write moments of the last answer, or of a collection, as a table, chapters, an edit list, clips, a film
+    or a contact sheet.
 
     Example: `moviola search "a red door" && moviola export doors.edl --ranks 1,3-5`
 
@@ -93,27 +101,40 @@ def export_(
     Moments that were edited by hand: `moviola export doors.csv`, then
     `moviola export doors.fcpxml --moments doors.csv`
 
+    A collection, as the page or `moviola kept collect` keeps it: `moviola export dogs.edl --collection dogs`
+
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
     from moviola.export import Selection, format_of, named_format, read_moments
 
     chosen_format = format_of(out) if format is None else named_format(format)
+    if moments and collection is not None:
+        raise BadParameter("--moments and --collection: give one of them")
     if "title" in chosen_format.options:
-        options.setdefault("title", out.stem)
-    if moments:
+        options.setdefault("title", collection or out.stem)
+    paths: dict[str, str] = {}
+    if collection is not None:
+        chosen = _collected(library, collection)
+    elif moments:
         require_unread(out, moments)
         chosen, paths = read_moments(moments)
     else:
         from moviola.search.last_answer import kept_answer
 
         kept = kept_answer(library[0])
-        chosen, paths, library = [Selection(one) for one in kept.moments], {}, [*kept.libraries] or library
+        chosen, library = [Selection(one) for one in kept.moments], [*kept.libraries] or library
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
+    lost: dict[str, str] = {}
     # A table with all paths needs no library.
     with reading_all(library) if missing or all(map(is_library, library)) else nullcontext() as lib:
-        if lib:
+        if lib is not None:  # one without videos is false
+            lost = dict.fromkeys(sorted(missing - lib.catalogue.videos_named(missing).keys()), _LEFT)
+            if lost.keys() >= {selection.moment.video_id for selection in chosen}:
+                raise NotFound(f"{', '.join(lost)}: {_LEFT}; there is nothing else to export")
+            chosen = [one for one in chosen if one.moment.video_id not in lost]
+            missing -= lost.keys()
             durations = _durations(lib, {selection.moment.video_id for selection in chosen}, paths)
             paths |= lib.store.paths_of(sorted(missing))[0]
             options |= {
@@ -122,14 +143,29 @@ def export_(
                 "check": lib.store.require_outside,
             }
         written = write_out(chosen, paths, out, chosen_format.name, **options)
+    for name, reason in lost.items():
+        note(f"{name}: {reason}")
+    refused = lost | dict(written.refused)
     result = {
         "out": str(out), "format": chosen_format.name, "moments": len(chosen),
-        "files": list(map(str, written.files)), "refused": written.refused,
+        "files": list(map(str, written.files)), "refused": refused,
     }  # fmt: skip
-    lacking = f"; {len(written.refused)} refused" if written.refused else ""
+    lacking = f"; {len(refused)} refused" if refused else ""
     show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {chosen_format.title}{lacking}")
-    if written.refused:
+    if refused:
         leave_partial()
+
+
+def _collected(libraries: Sequence[Path], name: str) -> list[Selection]:
+    """The moments of a collection, ranked as they stand."""
+    from moviola.export import Selection
+
+    with reading_all(libraries) as lib:
+        value = lib.userdata.entry("collection", name).value
+    moments = value.moments  # type: ignore[union-attr]  # of this kind
+    if not moments:
+        raise InvalidValue(f"collection {name}: empty; `moviola kept collect` adds moments")
+    return [Selection.by_hand(rank, **one.model_dump()) for rank, one in enumerate(moments, 1)]
 
 
 def _durations(lib: Library, video_ids: set[str], paths: Mapping[str, str]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Self
 
 from moviola.types import Moment
 
@@ -30,6 +31,13 @@ class Selection:
     moment: Moment
     title: str = ""
     note: str = ""
+
+    @classmethod
+    def by_hand(
+        cls, rank: int, *, video_id: str, start: float, end: float, title: str = "", note: str = ""
+    ) -> Self:
+        """A moment that somebody has chosen, of a collection for one: strong, without a score."""
+        return cls(Moment(video_id, start, end, 0.0, rank), title, note)
 
     @property
     def name(self) -> str:

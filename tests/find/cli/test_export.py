@@ -45,6 +45,29 @@ def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Momen
     assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
 
 
+def test_a_collection_goes_out(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """In its order, under its name, without a search before; of a video that was taken out it is said."""
+    lib, out = tmp_path / "library", tmp_path / "dogs.edl"
+    moviola("index", films, "-l", lib, "--encoder", "demo", "--no-ocr", "--no-speech", "--no-sounds")
+    moviola("kept", "collect", "our dogs", "street@0:04-0:06", "harbour@0:01-0:03", "-l", lib)
+    written = moviola("export", out, "--collection", "our dogs", "-l", lib, "--json")
+    assert written.rows[0]["moments"] == 2 and written.code == 0
+    text = out.read_text(encoding="utf-8")
+    assert "TITLE: our dogs" in text and text.index("street") < text.index("harbour")
+    moviola("export", tmp_path / "one.csv", "--collection", "our dogs", "--ranks", "2", "-l", lib)
+    table = (tmp_path / "one.csv").read_text(encoding="utf-8")
+    assert "harbour" in table and "street" not in table
+    assert "did you mean our dogs" in moviola("export", out, "--collection", "our dog", "-l", lib).err
+    twice = moviola("export", out, "--collection", "our dogs", "--moments", tmp_path / "one.csv", "-l", lib)
+    assert twice.code == 2 and "give one of them" in twice.err
+    assert moviola("remove", "street", "-l", lib).code == 0
+    less = moviola("export", out, "--collection", "our dogs", "-l", lib)
+    assert less.code == 3 and "street: no longer in the library" in less.err
+    assert "street" not in out.read_text(encoding="utf-8")
+    assert moviola("remove", "harbour", "-l", lib).code == 0
+    assert "nothing else to export" in moviola("export", out, "--collection", "our dogs", "-l", lib).err
+
+
 def test_files_may_swap_names_after_the_search(moviola: Run, films: Path, tmp_path: Path) -> None:
     """A moment is taken from its video, wherever that lies now, and not from another of its old name."""
     own, lib = tmp_path / "films", tmp_path / "lib"

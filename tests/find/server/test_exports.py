@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import FORMATS, write_moments
+from moviola.search import Library
 from moviola.server.routes import exports
 from moviola.types import Moment
 
@@ -44,6 +45,31 @@ def test_every_format_is_written(client: TestClient, name: str) -> None:
     suffix = FORMATS[name].suffix or ".zip"
     assert answer.headers["Content-Disposition"] == f'attachment; filename="Ein_Schnitt_1_2{suffix}"'
     assert answer.content
+
+
+def test_a_kept_collection_is_exported_by_its_name(
+    serving: Callable[..., TestClient], folder: Path, two: list[Path]
+) -> None:
+    """As its moments would be; of several libraries, too. Both at once, or neither, is refused."""
+    kept = [{"title": "", "note": "", **one} for one in MOMENTS]
+    for one in kept:
+        one.pop("score", None)
+    for place in (folder, two[1]):
+        with Library(place, read_only=True) as library:
+            library.userdata.put("collection", "our cut", {"moments": kept})
+    for served in (folder, two):
+        with serving(served) as client:
+
+            def exported(client: TestClient = client, **what: Any) -> Any:
+                return client.post("/api/export", json={"format": "edl", **what})
+
+            by_name = exported(collection="our cut")
+            by_moments = exported(moments=kept, title="our cut")
+            assert by_name.content == by_moments.content and "the umbrella" in by_name.text
+            assert by_name.headers["Content-Disposition"] == 'attachment; filename="our_cut.edl"'
+            assert exported(collection="their cut").status_code == 404
+            for wrong in ({}, {"moments": kept, "collection": "our cut"}):
+                assert exported(**wrong).json()["error"]["field"] == "moments"
 
 
 def test_tables_hold_titles_and_notes_in_order(client: TestClient) -> None:

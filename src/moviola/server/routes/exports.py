@@ -20,15 +20,17 @@ from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.export import Selection, named_format, write_moments
 from moviola.export.clips import file_stem
 from moviola.files.presence import is_file
+from moviola.library.userdata.values import Collection
 from moviola.server import schemas
 from moviola.server.exporting import Exporting, own_folder
 from moviola.server.pools import Pool
-from moviola.server.problems import Busy, message_of
+from moviola.server.problems import Busy, WrongField, message_of
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Band, Moment, SnippetKind, Span, band_of
 
 router = APIRouter(prefix="/api", tags=["export"])
 
+_MOST = 1_000  # moments of an export
 _PATIENCE = 1.0  # seconds that a request waits for an export: most are done by then
 Name = Annotated[str, PathParameter(max_length=100, description="Of the export.", examples=["3f" * 16])]
 
@@ -71,11 +73,18 @@ class ExportMoment(schemas.RequestModel):
 
 
 class ExportRequest(schemas.RequestModel):
-    """Moments to export, and the format."""
+    """Moments to export, or the name of a collection, and the format."""
 
     format: str = Field(max_length=40, examples=["csv"])
-    title: str = Field(default="moments", max_length=200, examples=["my cut"])
-    moments: list[ExportMoment] = Field(min_length=1, max_length=1_000)
+    title: str = Field(
+        default="", max_length=200, description="By default the name of the collection.", examples=["my cut"]
+    )
+    moments: list[ExportMoment] = Field(default_factory=list, max_length=_MOST)
+    collection: str | None = Field(
+        default=None, min_length=1, max_length=4_096,
+        description="Name of a kept collection, whose moments are exported; null: `moments`.",
+        examples=[None],
+    )  # fmt: skip
     options: dict[str, str | float | int | bool] = Field(
         default_factory=dict, max_length=20, examples=[{"rate": "25"}]
     )
@@ -165,22 +174,20 @@ def _written(
     """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
     format.require_heeded(request.options)  # before they are arguments among others
-    name = file_stem(request.title, "moments")[:100]
-    ids = {moment.video_id for moment in request.moments}
+    title = request.title or request.collection or "moments"
+    name = file_stem(title, "moments")[:100]
+    chosen = _chosen(service, request)
+    ids = {one.moment.video_id for one in chosen}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
     durations = {video_id: video.duration for video_id, video in videos.items()}
     most = service.options.limits.clip_seconds
-    for moment in request.moments:
+    for moment in (one.moment for one in chosen):
         span = Span(moment.start, moment.end).within(moment.video_id, durations[moment.video_id])
         if span.duration > most:
             raise InvalidValue(
                 f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
             )
-    titled: dict[str, Any] = {"title": request.title} if "title" in format.options else {}
-    chosen = [
-        Selection(_moment(one, one.rank or place), one.title, one.note)
-        for place, one in enumerate(request.moments, 1)
-    ]
+    titled: dict[str, Any] = {"title": title} if "title" in format.options else {}
     paths, away = service.library.store.paths_of(videos)
     for video_id in away:
         if is_file(paths[video_id]):
@@ -202,6 +209,25 @@ def _written(
             missing = (f"{name}: {why}\n" for name, why in written.refused.items())
             archive.writestr("missing.txt", "".join(missing))
     return out
+
+
+def _chosen(service: Service, request: ExportRequest) -> list[Selection]:
+    """The moments of a request, or of the collection that it names."""
+    if (request.collection is None) != bool(request.moments):
+        raise WrongField("moments", InvalidValue("moments: give some, or the name of a collection"))
+    if request.collection is None:
+        return [
+            Selection(_moment(one, one.rank or place), one.title, one.note)
+            for place, one in enumerate(request.moments, 1)
+        ]
+    kept = service.library.userdata.entry("collection", request.collection).value
+    assert isinstance(kept, Collection)
+    if not 0 < len(kept.moments) <= _MOST:
+        raise WrongField("collection", InvalidValue(
+            f"collection {request.collection}: {len(kept.moments)} moments; this server exports 1 to "
+            f"{_MOST:,} at once"
+        ))  # fmt: skip
+    return [Selection.by_hand(rank, **one.model_dump()) for rank, one in enumerate(kept.moments, 1)]
 
 
 def _moment(one: ExportMoment, rank: int) -> Moment:
