@@ -125,8 +125,8 @@ def _require_one_library(command: Any, given: list[str]) -> None:
     named = [word for word in words if word == "--library" or word.startswith(("-l", "--library="))]
     if option is not None and not option.multiple and len(named) > 1:
         raise BadParameter(
-            f"--library: given {len(named)} times, but `{command.name}` takes one library; `moviola search`, "
-            "`serve` and `mcp` take several as one"
+            f"--library: given {len(named)} times, but `{command.name}` takes one library; `search`, "
+            "`ask`, `export`, `serve` and `mcp` take several as one"
         )
 
 

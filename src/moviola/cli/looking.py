@@ -12,7 +12,7 @@ from rich.text import Text
 from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, with_options
+from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, reading_all, with_options
 from moviola.errors import InvalidValue, counted
 from moviola.files.plain import plain
 
@@ -98,7 +98,7 @@ def _say(sending: Sending) -> None:
 def ask(
     *,
     question: Annotated[str, Argument(help="What you want to know of the films.")],
-    library: LibraryOption = DEFAULT_LIBRARY,
+    library: LibrariesOption = DEFAULT_LIBRARIES,
     looking: dict[str, Any],
     rounds: Annotated[int, Option(min=1, max=50, help="Most replies of the model.")] = 8,
     seconds: Annotated[float, Option(min=1, help="Time limit of all replies.")] = 300.0,
@@ -122,7 +122,7 @@ def ask(
         )
     from moviola.looker import ask as ask_model
 
-    with reading(library) as lib:
+    with reading_all(library) as lib:
         answer = ask_model(lib, endpoint, question, rounds=rounds, seconds=seconds, announce=_say)
         moments = _cited(answer)
         paths, away = lib.store.paths_of({moment.video_id for moment in moments})
@@ -202,14 +202,15 @@ def _row(question: str, model: str, answer: Answer, paths: dict[str, str], away:
     }  # fmt: skip
 
 
-def _keep(library: Path, question: str, moments: list[Moment]) -> None:
+def _keep(libraries: Sequence[Path], question: str, moments: list[Moment]) -> None:
     """Keep the cited moments as the last answer, so that they can be played and cut by their numbers."""
     from moviola.search import Asked
     from moviola.search import Text as Words
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
     try:
-        keep_answer(library, KeptAnswer(Asked(Words(question)), moments))
+        further = tuple(libraries) if len(libraries) > 1 else ()
+        keep_answer(libraries[0], KeptAnswer(Asked(Words(question)), moments, further))
     except InvalidValue as error:
         note(f"not kept for `moviola open` and `cut`: {error}")
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,3 +108,50 @@ def test_ten_thousand_videos_are_listed_in_pages(page: Page) -> None:
     page.get_by_role("button", name="More videos").click()
     expect(rows).to_have_count(100)
     assert all("limit=50" in url for url in asked if "limit=1&" not in url and "limit=48" not in url)
+
+
+def test_several_libraries_have_one_page(open_page: Callable[..., Page], made: Path, tmp_path: Path) -> None:
+    """Videos of both are found and tagged, and brought into the one that is chosen; what belongs to one
+    library (saved searches, concepts) is not offered, and the collection is kept in the browser.
+    """
+    folders = [tmp_path / "photographs", tmp_path / "others"]
+    for number, folder in enumerate(folders):
+        shutil.copytree(made / "photographs", folder)
+        with Library(folder) as library:
+            every = library.catalogue.video_ids()
+            library.indexer.remove([one for one in every if one.startswith("home/") == bool(number)])
+    film_like(made / "films" / "home" / "a cat.mp4", tmp_path / "incoming" / "kitten.mp4")
+    with Served(tmp_path, options=("--library", str(folders[1]))) as server:
+        page = open_page(server)
+        search(page, "a cat")
+        expect(page.locator(".caption .title", has_text="a cat").first).to_be_visible()
+        expect(page.get_by_role("button", name="save this search")).to_have_count(0)
+        page.get_by_role("button", name=re.compile("^Right")).first.click()
+        expect(page.locator(".chip", has_text="right").first).to_be_visible()
+        expect(page.get_by_role("button", name="teach this as…")).to_have_count(0)
+        page.keyboard.press("c")
+        page.get_by_role("link", name="Library").click()
+        rows = page.locator(".videos tbody tr")
+        expect(rows).to_have_count(4)
+        expect(page.locator(".facts")).to_contain_text("photographs, others")
+        expect(page.get_by_role("region", name="Saved searches")).to_have_count(0)
+        for name in ("a cat", "launch"):
+            page.get_by_label(f"Select {name}").check()
+        page.get_by_label("Tag to give to the selected videos").fill("favourite")
+        page.get_by_role("button", name="give the tag").click()
+        expect(page.locator("#notices")).to_contain_text("2 videos are tagged")
+        page.get_by_label("Library that gets the videos").select_option("others")
+        page.get_by_role("button", name="Bring in").click()
+        expect(page.get_by_role("article", name=re.compile("^Videos being"))).to_contain_text("1 video added")
+        expect(rows).to_have_count(5)
+        assert serious(page) == []
+        for width, height in WINDOWS:
+            page.set_viewport_size({"width": width, "height": height})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+    tagged = []
+    for folder in folders:
+        with Library(folder, read_only=True) as library:
+            tagged.append(library.userdata.tagged())
+            assert not library.userdata.entries("collection")
+            assert ("kitten" in library.catalogue.video_ids()) == (folder == folders[1])
+    assert tagged == [{"favourite": {"home/a cat"}}, {"favourite": {"work/launch"}}]
