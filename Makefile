@@ -110,7 +110,6 @@ screenshots: $(READY) browser
 
 # Timings and figures, each beside a named baseline. Takes long.
 bench: $(READY)
-	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/measures.py
 	$(BIN)/python benchmarks/spine.py
 

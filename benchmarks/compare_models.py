@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from comparison.bench import Bench
@@ -58,18 +59,19 @@ def main() -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Film, train what is left, write the report, and print what is left then."""
+    note = partial(print, file=sys.stderr, flush=True)
     if options.preset not in PRESETS:
         raise InvalidValue(f"preset {options.preset!r}: unknown; there are {', '.join(PRESETS)}")
     bench, rows = Bench(options.out, PRESETS[options.preset]), tuple(filter(None, options.only.split(",")))
     if not options.status:
-        bench.prepare(options.workers, _note)
-        run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, note=_note)
+        bench.prepare(options.workers, note)
+        run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, note=note)
     if options.runs:
-        write_runs(bench, options.runs, _note)
+        write_runs(bench, options.runs, note)
     left, path = what_is_left(bench, rows), None
     if not options.status and bench.done(f"spr-stage1-n{bench.preset.top}"):
         title = f"Gridhouse, {options.preset} preset"
-        path = write_report(bench, options.report or options.out / "report", title=title, note=_note)
+        path = write_report(bench, options.report or options.out / "report", title=title, note=note)
     if options.json:
         print(json.dumps({"report": path and str(path), **asdict(left)}))
         return
@@ -81,10 +83,6 @@ def compare(options: argparse.Namespace) -> None:
         print("left: " + ", ".join(left.names))
     if path:
         print(f"the report is in {path}")
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

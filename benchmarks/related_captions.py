@@ -139,11 +139,7 @@ def trained(world: World, row: Row, seed: int, steps: int) -> dict[str, Any]:
             settings = [f"sampling.relevant_pairs={pairs}"]
             settings += [f"model.relevant_pairs.{term}" for term in row.terms]
         own = [*schedule(len(train.pairs), steps), *SIZES["xml"], f"loop.seed={seed}", *settings]
-        trained = Experiment.prepare(
-            "xml",
-            **world.training(TOP),
-            overrides=own,
-        ).train(out)
+        trained = Experiment.prepare("xml", **world.training(TOP), overrides=own).train(out)
         answering, test = AnsweringModel.open(out, world.features.facts), world.split("test")
         return {
             "queries": len(train.pairs.query_ids), "steps": steps, "related": related,

@@ -233,11 +233,7 @@ SIZES: dict[str, tuple[str, ...]] = {
         "model.top_videos=10",
         f"loop.{BY_TYPES}",
     ),
-    "prem": (
-        "model.hidden_size=64",
-        "model.feed_forward_size=128",
-        f"localizer.{BY_TYPES}",
-    ),
+    "prem": ("model.hidden_size=64", "model.feed_forward_size=128", f"localizer.{BY_TYPES}"),
 }
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
 Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
@@ -248,8 +244,7 @@ SIZES["prem-given"] = ("model.hidden_size=64", "model.feed_forward_size=128", f"
 SETTINGS: dict[str, tuple[str, ...]] = {
     "spr-stage1": ("loop.optimizer.lr=5e-4",),
     **dict.fromkeys(
-        ("spr-clip", "spr-relo", "spr-relo-large"),
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=standard"),
+        ("spr-clip", "spr-relo", "spr-relo-large"), ("loop.optimizer.lr=1e-3", "sampling.strategy=standard")
     ),
     **dict.fromkeys(("reel", "xml", "reloclnet"), ("loop.optimizer.lr=2e-3",)),
     "conquer": ("loop.optimizer.lr=1e-3",),

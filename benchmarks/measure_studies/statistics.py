@@ -292,7 +292,4 @@ def bias_variance(
     squared = (seen - (iou >= overlaps)) ** 2
     variance = seen * (1 - seen)
     flat = np.full_like(overlaps, noise**2)
-    return {
-        "AxIoU@1": (np.zeros_like(overlaps), flat, flat),
-        "R@1": (squared, variance, squared + variance),
-    }
+    return {"AxIoU@1": (np.zeros_like(overlaps), flat, flat), "R@1": (squared, variance, squared + variance)}

@@ -10,7 +10,7 @@ The pseudo training set is chosen by the similarity of queries and captions (TVR
 a control, by relevance itself. :class:`WordSimilarity` compares the slots behind the texts, in plain words:
 it follows the rule of relevance closely, which is kinder than real data. :class:`SentenceSimilarity` compares
 the texts themselves by a sentence encoder, as TVR-Ranking and SPR do with SimCSE.
-``benchmarks/pseudo_similarity.py`` measures what differs.
+``benchmarks/pseudo_similarity.json`` has what differs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Encoders of frames and texts with random weights, in the formats in which others are published.
 
 What a time, a size or a format costs needs no trained weights. Sizes are arguments: tests take small ones,
-``benchmarks/encoders`` those of the published models.
+``published_models`` those of the published models.
 """
 
 from __future__ import annotations
