@@ -36,7 +36,7 @@ class Selection:
     def by_hand(
         cls, rank: int, *, video_id: str, start: float, end: float, title: str = "", note: str = ""
     ) -> Self:
-        """A moment that somebody has chosen, of a collection for one: strong, without a score."""
+        """A moment that was chosen by hand, of a collection for one: strong, without a score."""
         return cls(Moment(video_id, start, end, 0.0, rank), title, note)
 
     @property

@@ -108,7 +108,7 @@ class _State:
 
 def verify(store: LibraryStore) -> list[Problem]:
     """Check everything: catalogue, every feature byte, indexes, what people keep, source files. Changes
-    nothing. What is no damage (:class:`Problem`) is in it, too.
+    nothing. Findings that are no damage (:class:`Problem`) are in it, too.
     """
     damage = store.catalogue.integrity_problem()
     if damage:

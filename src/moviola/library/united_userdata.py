@@ -27,7 +27,7 @@ class UnitedUserData:
     Methods are those of :class:`moviola.library.userdata.entries.UserData`; whatever is no mark is only read.
 
     Raises:
-        LibraryError: what is asked for, or changed, belongs to one library.
+        LibraryError: the entry that is read, or changed, belongs to one library.
     """
 
     def __init__(self, store: UnitedStore) -> None:

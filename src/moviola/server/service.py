@@ -48,7 +48,7 @@ class Home:
     """One of the libraries that are served.
 
     Attributes:
-        name: by which it is told from the others: that of its folder.
+        name: by which it differs from the others: that of its folder.
         stills, converted: what is made of its videos, by their numbers there; in its own cache, whichever
             libraries are served beside it.
     """
@@ -138,7 +138,7 @@ class Service:
 
     @property
     def name(self) -> str:
-        """What is served, by the names of its libraries."""
+        """The names of the libraries that are served."""
         return ", ".join(home.name for home in self.homes)
 
     def home_of(self, video: VideoRow) -> tuple[Home, VideoRow]:

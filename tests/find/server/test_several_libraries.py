@@ -24,11 +24,11 @@ def test_the_answer_is_that_of_one_library(
     serving: Serving, folder: Path, two: list[Path], films: Path
 ) -> None:
     """To the byte, whatever is asked, whichever library has the video."""
-    asked = ["a wall", "umbrella", {"terms": [{"text": "a wall"}, {"video_id": "harbour", "time": 2.0}]}]
+    queries = ["a wall", "umbrella", {"terms": [{"text": "a wall"}, {"video_id": "harbour", "time": 2.0}]}]
     answers = []
     for served in (folder, two):
         with serving(served) as client:
-            found = [search(client, query) for query in asked]
+            found = [search(client, query) for query in queries]
             curve = client.post("/api/curve", json={"query": "umbrella", "video_id": "harbour"})
             lists = ok(client.get("/api/completions?text=har")), ok(client.get("/api/facets"))
             # Versions are numbers of the libraries' own.

@@ -111,7 +111,7 @@ def test_files_in_the_wrong_order_are_named(folder: Path, given: tuple[str, ...]
 
 
 def test_a_damaged_file_is_not_taken_for_a_misplaced_one(folder: Path, tmp_path: Path) -> None:
-    """What is neither a run nor judgements keeps its own error; judgements twice say so of the run."""
+    """A file that is neither a run nor judgements keeps its own error; judgements twice say so of the run."""
     (tmp_path / "bad.json").write_text('{"1": 7}')
     qrels = folder / "test/qrels.json"
     assert "a list of moments" in str(moviola("evaluate", tmp_path / "bad.json", qrels).exception)
