@@ -4,9 +4,10 @@ The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names anoth
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
 ``device`` and ``sentence_encoder`` count for commands without such an option, too, such as searches and the
-building of data sets, and those of :data:`READING` for what a server brings in. ``looker`` names a server
-that looks at moments where a command wants that; its key stands in no file (:data:`moviola.looker.KEY`). The
-tables ``index`` and ``watch`` tune these commands, and have no options.
+building of data sets, and those of :data:`READING` for what a server or a watcher brings in. ``looker`` names
+a server that looks at moments where a command wants that; its key stands in no file
+(:data:`moviola.looker.KEY`). ``looker_right`` and ``looker_seconds`` have no options, nor have the
+tables ``index`` and ``watch``, which tune these commands.
 """
 
 from __future__ import annotations
@@ -126,8 +127,17 @@ def usual_sentence_encoder() -> str:
     return _usual("sentence_encoder", "minilm")
 
 
+def usual_number(key: str) -> float | None:
+    """A number that no command has an option for: the environment's, the file's, else None."""
+    given = os.environ.get(_variable(key)) or read_config().get(key)
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        raise InvalidValue(f"{_variable(key)} {given!r:.100}: give a number") from None
+
+
 def usual_reading() -> dict[str, Any]:
-    """How a server reads the videos that it brings in: values of :data:`READING`, of those that are given."""
+    """How a server or a watcher reads videos that come in: those values of :data:`READING` that are given."""
     config = read_config()
     found = {key: os.environ.get(_variable(key)) or config.get(key) for key in READING}
     if isinstance(ocr := found["ocr"], str):

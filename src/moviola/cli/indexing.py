@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer import Argument, Context, Option, confirm
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, some
-from moviola.cli.config import table_of, usual_device
+from moviola.cli.config import table_of, usual_device, usual_reading
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     DeviceOption,
@@ -153,7 +153,6 @@ def index_(
 
 
 @app.command()
-@with_options("reading", reading_options)
 @with_options("files", file_options)
 @with_options("alerts", alert_options)
 def watch(
@@ -162,7 +161,6 @@ def watch(
     *,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    reading: dict[str, Any],
     files: dict[str, Any],
     alerts: dict[str, Any],
     json: JsonOption = False,
@@ -177,14 +175,14 @@ def watch(
     With a message for new findings of a saved search:
     `moviola watch ~/Videos --alert "red doors" --alert-to "notify-send found"`
 
-    Only at night, and on some of the cores: `hours` and `cores` in the table `watch` of `config.toml`.
+    Text, speech and sounds are read as `config.toml` or the environment says. Only at night, and on some of
+    the cores: `hours` and `cores` in the table `watch` of `config.toml`.
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, require_watchable
     from moviola.threads import limit_threads
 
-    reading = as_reading(reading)
     tuned = table_of("watch")
     hours, cores = tuned.pop("hours", None), tuned.pop("cores", None)
     options = WatchOptions(hours=Hours.parse(hours) if hours else None, **tuned)
@@ -214,7 +212,13 @@ def watch(
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         with reporter:
             Watcher(
-                partial(lib.index, **reading, **files), library, folders, options, print_one, note, stop
+                partial(lib.index, **usual_reading(), **files),
+                library,
+                folders,
+                options,
+                print_one,
+                note,
+                stop,
             ).run()
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+from moviola.cli.config import usual_number
 from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, reading_all, with_options
 from moviola.errors import InvalidValue, counted
 from moviola.files.plain import plain
@@ -37,34 +38,11 @@ def looker_options(
         str | None,
         Option(metavar="NAME", envvar="MOVIOLA_LOOKER_MODEL", help="Its name there.", show_default=False),
     ] = None,
-    looker_right: Annotated[
-        float | None,
-        Option(
-            metavar="SHARE",
-            envvar="MOVIOLA_LOOKER_RIGHT",
-            help="Share of its verdicts that are right, as you have measured it; 0.75 where you have not.",
-            show_default=False,
-        ),
-    ] = None,
-    looker_seconds: Annotated[
-        float | None,
-        Option(
-            metavar="SECONDS",
-            envvar="MOVIOLA_LOOKER_SECONDS",
-            help="Time limit of each of its replies; 60 by default.",
-            show_default=False,
-        ),
-    ] = None,
 ) -> None:
     """What names a model that looks."""
 
 
-def endpoint_of(
-    looker: str | None = None,
-    looker_model: str | None = None,
-    looker_seconds: float | None = None,
-    **_: Any,
-) -> Endpoint | None:
+def endpoint_of(looker: str | None = None, looker_model: str | None = None) -> Endpoint | None:
     """The model of :func:`looker_options`; None where none is named."""
     if looker is None:
         if looker_model is not None:
@@ -74,7 +52,8 @@ def endpoint_of(
         raise BadParameter("--looker: name the model, too, in --looker-model")
     from moviola.looker import Endpoint
 
-    return Endpoint(looker, looker_model, seconds=60.0 if looker_seconds is None else looker_seconds)
+    seconds = usual_number("looker_seconds")
+    return Endpoint(looker, looker_model, seconds=60.0 if seconds is None else seconds)
 
 
 def looker_of(store: LibraryStore, **looking: Any) -> Looker | None:
@@ -86,7 +65,7 @@ def looker_of(store: LibraryStore, **looking: Any) -> Looker | None:
         return None
     from moviola.looker import Looker
 
-    return Looker(store, endpoint, right=looking.get("looker_right"), announce=_say)
+    return Looker(store, endpoint, right=usual_number("looker_right"), announce=_say)
 
 
 def _say(sending: Sending) -> None:

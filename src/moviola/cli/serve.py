@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
-from moviola.cli.config import usual_device, usual_reading
+from moviola.cli.config import usual_device, usual_number, usual_reading
 from moviola.cli.looking import endpoint_of, looker_options
 from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, alert_options, with_options
 from moviola.plugins import server_additions
@@ -90,7 +90,7 @@ def serve(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()),
         reading=usual_reading(), alerts=reports, looker=endpoint_of(**looking),
-        looker_right=looking.get("looker_right"), device=usual_device(), additions=_wanted(added),
+        looker_right=usual_number("looker_right"), device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 
     def started(address: str) -> None:

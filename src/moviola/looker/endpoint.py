@@ -94,7 +94,7 @@ class Endpoint:
         if not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
             raise InvalidValue(f"{KEY}: holds a letter that a request cannot; correct it")
         if not 0 < self.seconds < 86_400:
-            raise InvalidValue(f"--looker-seconds {self.seconds!r:.100}: give seconds above 0, below a day")
+            raise InvalidValue(f"looker_seconds {self.seconds!r:.100}: give seconds above 0, below a day")
 
     @property
     def host(self) -> str:

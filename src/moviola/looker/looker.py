@@ -57,7 +57,7 @@ class Looker:
         announce: Callable[[Sending], None] = lambda _: None,
     ) -> None:
         if right is not None and not 0.5 < right < 1:
-            raise InvalidValue(f"--looker-right {right!r:.100}: give a share above 0.5 and below 1, as 0.8")
+            raise InvalidValue(f"looker_right {right!r:.100}: give a share above 0.5 and below 1, as 0.8")
         self.endpoint, self.right = endpoint, right
         self._store, self.announce = store, announce
 

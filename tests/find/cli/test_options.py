@@ -180,7 +180,9 @@ def test_watched_videos_are_read_as_the_file_says(
     monkeypatch.setattr("signal.signal", lambda *handler: None)
     monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.index.keywords))
     assert moviola("watch", films, "-l", library).code == 0
-    assert moviola("watch", films, "-l", library, "--ocr", "--speech", "none").code == 0
+    monkeypatch.setenv("MOVIOLA_OCR", "yes")
+    monkeypatch.setenv("MOVIOLA_SPEECH", "none")
+    assert moviola("watch", films, "-l", library).code == 0
     first = {"ocr": False, "speech": "tiny.en", "speech_language": "en"}
     assert given == [first, first | {"ocr": True, "speech": "none"}]
 

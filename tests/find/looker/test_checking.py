@@ -353,5 +353,5 @@ def test_a_compaction_forgets_what_was_said_of_removed_videos(lib: Library) -> N
 
 def test_a_share_that_is_none_is_refused(lib: Library) -> None:
     for right in (0.5, 1.0, 2.0, float("nan")):
-        with pytest.raises(InvalidValue, match="--looker-right"):
+        with pytest.raises(InvalidValue, match="looker_right"):
             Looker(lib.store, ChatModel(verdict("yes")).endpoint(), right=right)
