@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -227,6 +228,9 @@ def test_another_encoder_for_what_is_known_by_key_frames(films: Path, tmp_path: 
 class Elsewhere:
     """Workers that get what other processes would, and lose one file in the first pass."""
 
+    def __init__(self) -> None:
+        self.pickled: list[bytes] = []
+
     def __enter__(self) -> Self:
         return self
 
@@ -236,17 +240,21 @@ class Elsewhere:
         pickle.loads(pickle.dumps(check))(item)
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any], *, gpu: bool) -> Iterator[Any]:
-        there = pickle.loads(pickle.dumps(function))
+        self.pickled.append(pickle.dumps(function))
+        there = pickle.loads(self.pickled[-1])
         for item in items:
-            lost = there.__name__ == "glimpse" and item.video_id == "older"
+            lost = item[0] == "glimpse" and item[1].video_id == "older"
             yield Lost("its worker died") if lost else pickle.loads(pickle.dumps(there(item)))
 
 
 def test_workers_look_first_too(
     films: Path, tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What workers make of key frames is what this process does; one that dies leaves a file to the rest."""
-    monkeypatch.setattr(indexer, "open_workers", lambda _: Elsewhere())
+    """What workers make of key frames is what this process does; one that dies leaves a file to the rest.
+    What they unpickle, and so load, is the same in both passes.
+    """
+    monkeypatch.setattr(indexer, "open_workers", lambda _: workers[-1])
+    workers = [Elsewhere()]
     with opened(tmp_path / "library") as library:
         report = library.index(films, workers=2, progress=StopAt("pictures"))
         assert [*report.partial] == ["newer"] and not report.refused
@@ -255,19 +263,32 @@ def test_workers_look_first_too(
             own.index(films, progress=StopAt("pictures"))
             alone = own.catalogue.video("newer")
             assert video.frames and alone.frames and video.frames.crc == alone.frames.crc
+        workers.append(Elsewhere())
         library.index(films, workers=2)
         assert content(library) == whole
+    workers.append(Elsewhere())
+    with opened(tmp_path / "both") as library:
+        library.index(films, workers=2)
+    first, second, *_ = workers[-1].pickled
+    assert first == second
 
 
-def test_the_newest_day_comes_first() -> None:
-    """Catches an order by the last change where a name says when a film was taken, and one within a day."""
-    names = {"b.mp4": 2, "a.mp4": 2, "VID_20240501_101500.mp4": 9, "c.mp4": 30_000, "2024-06-01.mov": 1}
+def test_the_newest_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches an order by the last change where a name says when a film was taken, by the day alone, and one
+    of equals that depends on how they are listed.
+    """
+    day = 86_400
+    times = {
+        "b.mp4": 2 * day, "a.mp4": 2 * day, "later.mp4": 2 * day + 1, "VID_20240501_101500Z.mp4": 9,
+        "c.mp4": 30_000 * day, "2024-06-01.mov": 1, "VID_20240501_101501Z.mp4": 8,
+    }  # fmt: skip
     files = [
-        FoundFile(Path(f"/films/{name}"), name, 1, day * 86_400 * 10**9 + place, name, "")
-        for place, (name, day) in enumerate(names.items())
+        FoundFile(Path(f"/films/{name}"), name, 1, second * 10**9 + place, name, "")
+        for place, (name, second) in enumerate(times.items())
     ]
     assert [file.video_id for file in first_pass.newest_first(files)] == [
-        "c.mp4", "2024-06-01.mov", "VID_20240501_101500.mp4", "b.mp4", "a.mp4",
+        "c.mp4", "2024-06-01.mov", "VID_20240501_101501Z.mp4", "VID_20240501_101500Z.mp4", "later.mp4",
+        "a.mp4", "b.mp4",
     ]  # fmt: skip
 
 
@@ -303,3 +324,24 @@ def test_an_interrupted_first_pass_is_no_damage(
     content[0] ^= 1
     shard.write_bytes(content)
     assert moviola("verify", "--library", folder).code == 3
+
+
+def test_a_first_pass_reads_no_file_to_its_end(
+    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a first pass that reads all packets of a film for its length, which its header says, and one
+    that believes a header that says far more than there is.
+    """
+    from moviola.media import length, probe
+
+    def reads(*_: object) -> None:
+        raise AssertionError("the file was read to its end")
+
+    info = probe(films / "older.mp4")
+    batch = first_pass._Batch(replace(info, promised=1e9), [0.0, 9.0], np.zeros((2, 8, 8, 3), np.uint8))
+    file = FoundFile(films / "older.mp4", "older", 1, 1, "older", "")
+    assert first_pass._glimpse(file, [batch], [np.zeros((2, 4), np.float32)]).seconds == 69.0  # type: ignore[union-attr]
+    monkeypatch.setattr(length, "_read", reads)
+    with opened(tmp_path / "library") as library:
+        library.index(films, progress=StopAt("pictures"))
+        assert {video.video_id for video in library.catalogue.videos()} == {*COLOURS}

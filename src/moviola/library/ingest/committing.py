@@ -78,9 +78,9 @@ class Commits:
         store, file, info = self.store, found.file, found.info
         store.require_in_place()
         frames = store.append_key_frames(found.moments(store.settings.frame_rate))
-        said = how_far(0.0, info.duration, key_frames=True)
+        said = how_far(0.0, found.seconds, key_frames=True)
         row = file.row(
-            "partial", error=said, duration=info.duration, width=info.width, height=info.height,
+            "partial", error=said, duration=found.seconds, width=info.width, height=info.height,
             codec=info.video_codec, frames=frames,
         )  # fmt: skip
         with store.catalogue.transaction():

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from itertools import islice
 
 import numpy as np
@@ -42,25 +42,24 @@ SHORTEST = 60.0
 RAREST = 60.0
 """Seconds for which a key frame may stand, in the mean."""
 
-_DAY, _EPOCH = 86_400 * 10**9, date(1970, 1, 1).toordinal()  # nanoseconds, and the day from which they count
-
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
     """Key frames of a film: the seconds (k,) float64, rising, from which they are shown, and their features
-    (k, d) float32.
+    (k, d) float32. ``seconds`` is about how long the film is.
     """
 
     file: FoundFile
     info: MediaInfo
+    seconds: float
     times: NDArray[np.float64]
     rows: NDArray[np.float32]
 
     def moments(self, rate: float) -> NDArray[np.float32]:
         """Features (n, d) float32 of moments ``k / rate`` seconds from the start, each those of the nearest
-        key frame, for as long as the film is by its header.
+        key frame.
         """
-        at = np.arange(max(1, math.ceil(self.info.duration * rate))) / rate
+        at = np.arange(max(1, math.ceil(self.seconds * rate))) / rate
         return self.rows[np.searchsorted((self.times[1:] + self.times[:-1]) / 2, at, side="right")]
 
 
@@ -72,16 +71,17 @@ class _Batch:
 
 
 def newest_first(files: Iterable[FoundFile]) -> list[FoundFile]:
-    """Files by the day that their names say, or else that of their last change: the newest day first, and
-    those of one day as they come.
+    """Files by the second that their names say, or else that of their last change, the newest one first, and
+    those of one second by path. A name without a time means the beginning of its day; one without a zone, the
+    time of this machine.
     """
 
-    def day(file: FoundFile) -> int:
+    def second(file: FoundFile) -> int:
         if said := said_by_name(file.path):
-            return date.fromisoformat(said[:10]).toordinal() - _EPOCH
-        return file.mtime_ns // _DAY
+            return math.floor(datetime.fromisoformat(said).timestamp())
+        return file.mtime_ns // 10**9
 
-    return sorted(files, key=day, reverse=True)
+    return sorted(files, key=lambda file: (-second(file), file.path))
 
 
 def glimpses(
@@ -118,9 +118,14 @@ def _glimpse(
     file: FoundFile, batches: Sequence[_Batch], rows: Sequence[NDArray[np.float32]]
 ) -> Glimpse | None:
     times = np.array([time for batch in batches for time in batch.times], np.float64)
-    if not len(times) or batches[0].info.duration > RAREST * len(times):
+    if not len(times):
         return None
-    return Glimpse(file, batches[0].info, times, np.concatenate(rows))
+    # A header may be wrong; key frames were looked for up to the end.
+    last = float(times[-1])
+    seconds = max(last, min(batches[0].info.about, last + RAREST))
+    if seconds > RAREST * len(times):
+        return None
+    return Glimpse(file, batches[0].info, seconds, times, np.concatenate(rows))
 
 
 def _batches(file: FoundFile, size: FrameSize, own: bool) -> Iterator[_Batch]:
@@ -129,7 +134,7 @@ def _batches(file: FoundFile, size: FrameSize, own: bool) -> Iterator[_Batch]:
         if own:
             require_no_link(file)
         info = probe(file.path)
-        frames = key_frames(file.path, size, APART) if info.duration >= SHORTEST else iter(())
+        frames = key_frames(file.path, size, APART) if info.about >= SHORTEST else iter(())
         while batch := list(islice(frames, BATCH)):
             yield _Batch(info, [time for time, _ in batch], np.stack([image for _, image in batch]))
     except (MediaError, OSError):

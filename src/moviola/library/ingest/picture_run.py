@@ -27,7 +27,7 @@ class PictureRun:
     workers: Workers | None
 
     def encode(self, plan: Plan, options: Mapping[str, Any]) -> None:
-        """Encode what a plan has, the newest day first; ``options`` are those of :class:`VideoEncoder`."""
+        """Encode what a plan has, the newest first; ``options`` are those of :class:`VideoEncoder`."""
         files = newest_first([*plan.new, *plan.changed])
         if not files:
             return

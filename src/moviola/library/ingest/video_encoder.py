@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from typing import Any, Literal
 
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
@@ -66,7 +67,8 @@ class VideoEncoder:
             yield from self._here(files, on_frames, begun=begun)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
-        outcomes = workers.map(self.one, files, gpu=self.encoders.device != "cpu")
+        tasks = (("one", file) for file in files)
+        outcomes = workers.map(self.task, tasks, gpu=self.encoders.device != "cpu")
         for file, outcome in zip(files, outcomes, strict=True):
             if isinstance(outcome, Encoded):
                 on_frames(file, outcome.duration)
@@ -85,8 +87,16 @@ class VideoEncoder:
             yield from self._glimpses(files, on_frames)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
-        for found in workers.map(self.glimpse, files, gpu=self.encoders.device != "cpu"):
+        tasks = (("glimpse", file) for file in files)
+        for found in workers.map(self.task, tasks, gpu=self.encoders.device != "cpu"):
             yield None if isinstance(found, Lost) else found
+
+    def task(self, task: tuple[Literal["glimpse", "one"], FoundFile]) -> Any:
+        """:meth:`glimpse` or :meth:`one` of a file: one function for both passes, which a worker unpickles
+        once, and so loads the encoders once.
+        """
+        which, file = task
+        return self.glimpse(file) if which == "glimpse" else self.one(file)
 
     def _glimpses(
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], *, own: bool = True
