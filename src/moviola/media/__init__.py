@@ -20,11 +20,12 @@ from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.facts import Facts, read_facts
 from moviola.media.frame_selection import Parts
-from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
+from moviola.media.frames import FrameStream, SampledFrame, StillMaker, sample_frames, sample_stills
 from moviola.media.joining import Card, Piece, join
 from moviola.media.key_frames import key_frames
 from moviola.media.length import length_of, read_through
 from moviola.media.probe import MediaInfo, SubtitleStream, lead_of, probe
+from moviola.media.reading_stills import ReadingStills, packed, stills_apart, unpacked
 from moviola.media.routes import route_of
 from moviola.media.shots import (
     Marks,
@@ -67,15 +68,15 @@ from moviola.media.video_writer import write_video
 
 __all__ = [
     "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Facts", "Fix", "FolderNames",
-    "FrameStream", "Marks", "MediaInfo", "Notes", "Notice", "Parts", "Piece", "SampledFrame", "SheetCell",
-    "ShotFinder", "SidecarName", "Sighting", "Sightings", "Slope", "SmallStills", "SoundTrack",
-    "Stretch", "SubtitleStream", "Subtitles",
-    "TinyPictures", "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles",
-    "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined", "key_frames",
-    "language_of", "lead_of", "length_of", "look_through", "make_playable", "name_beside",
-    "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still", "read_sound",
-    "read_subtitles", "read_through", "regular_file", "require_encoding", "require_track_choice", "route_of",
-    "said_by_name", "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk",
-    "sidecar_name", "sidecars", "small_picture", "title_card", "track_among", "walk_files", "with_fixes",
+    "FrameStream", "Marks", "MediaInfo", "Notes", "Notice", "Parts", "Piece", "ReadingStills",
+    "SampledFrame", "SheetCell", "ShotFinder", "SidecarName", "Sighting", "Sightings", "Slope",
+    "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles", "TinyPictures",
+    "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions",
+    "frame_at", "in_language", "is_animated", "join", "joined", "key_frames", "language_of", "lead_of",
+    "length_of", "look_through", "make_playable", "name_beside", "packed", "plays_in_browsers", "probe",
+    "read_facts", "read_picture", "read_small_still", "read_sound", "read_subtitles", "read_through",
+    "regular_file", "require_encoding", "require_track_choice", "route_of", "said_by_name", "sample_frames",
+    "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",
+    "small_picture", "stills_apart", "title_card", "track_among", "unpacked", "walk_files", "with_fixes",
     "within_film", "without_doubles", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from av.video.frame import VideoFrame
@@ -30,11 +30,10 @@ from moviola.media.frame_selection import (
 )
 from moviola.media.length import open_whole
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
-from moviola.media.small_stills import SmallStills
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sample_stills"]
+__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "StillMaker", "sample_frames", "sample_stills"]
 
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
@@ -53,13 +52,20 @@ class SampledFrame:
     image: NDArray[np.uint8]
 
 
+class StillMaker(Protocol):
+    """Makes stills of sampled frames."""
+
+    def sampled(self, number: int, time: float, frame: VideoFrame, aspect: Fraction) -> None:
+        """Sampled frame ``number``, at ``time`` seconds, shows a picture, with pixels of an ``aspect``."""
+
+
 def sample_frames(
     path: Path,
     *,
     rate: float = 1.0,
     size: FrameSize,
     watcher: Watcher | None = None,
-    stills: SmallStills | None = None,
+    stills: Sequence[StillMaker] = (),
     parts: Parts | None = None,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
@@ -71,7 +77,7 @@ def sample_frames(
         size: of all frames; rotation and sample aspect ratio are applied first.
         watcher: receives every picture that is decoded on the way, and makes those right before rare key
             frames decoded too.
-        stills: keeps small stills of the sampled frames.
+        stills: each receives the pictures of the sampled frames.
         parts: the moments of some parts of the video alone, of this rate; the file is read from its start, so
             that times are the same, but decoded only in these. None of them may lie in the video.
 
@@ -111,7 +117,7 @@ class FrameStream:
         grid: Grid,
         scaler: Callable[[Fraction], Scaler],
         watcher: Watcher | None = None,
-        stills: SmallStills | None = None,
+        stills: Sequence[StillMaker] = (),
     ) -> None:
         self._path, self._grid, self._scaler = Path(path), grid, scaler
         self._watcher, self._stills = watcher, stills
@@ -185,8 +191,8 @@ class FrameStream:
                     image = scale(picture.frame)
                 if self._watcher:
                     self._watcher.sampled(time, since, picture.frame)
-                if self._stills:
-                    self._stills.sampled(self._grid.number(k), time, picture.frame, aspect)
+                for still in self._stills:
+                    still.sampled(self._grid.number(k), time, picture.frame, aspect)
             except DAMAGE as error:
                 raise UnreadableMedia(self._path, str(error)) from error
             last = picture

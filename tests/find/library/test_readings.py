@@ -48,13 +48,16 @@ def read(*lines: Sequence[TextLine], every: float = 2.0) -> list[Cue]:
 
 
 def test_one_still_a_shot_and_several_of_a_long_one() -> None:
-    found = looks([Span(0, 1.5), Span(1.5, 6.5), Span(6.5, 6.501)], every=2)
-    assert [look.time for look in found] == pytest.approx([0.75, 2.3333, 4, 5.6667, 6.5005], abs=1e-3)
+    found = looks([Span(0, 1.5), Span(1.5, 6.5), Span(6.5, 6.501)], Fraction(1), every=2)
+    assert [look.time for look in found] == pytest.approx([1, 2, 4, 6, 6.5005])
+    seldom = looks([Span(0.1, 1.5), Span(1.5, 6.5)], Fraction(10), every=2)
+    assert [look.time for look in seldom] == pytest.approx([0.8, 2.3333, 4, 5.6667], abs=1e-3)
+    assert looks([Span(1, 2)], Fraction(1))[0].time == 1, "of two that are as near, the one in the shot"
     spans = [look.span for look in found]
     assert spans[0] == Span(0, 1.5)
     assert all(span.duration <= 2 for span in spans)
     assert [span.end for span in spans[:-1]] == [span.start for span in spans[1:]]
-    assert looks([]) == []
+    assert looks([], Fraction(1)) == []
 
 
 def test_a_line_that_stays_is_one_cue_read_as_surely_as_ever() -> None:
@@ -115,7 +118,7 @@ def shades(path: Path, *values: int, seconds: float = 6.0) -> Path:
 
 def test_unchanged_pictures_are_read_once(tmp_path: Path) -> None:
     path, reader, seconds = shades(tmp_path / "a.mp4", 20, 200), CountingReader(), []
-    cues = read_text(path, [Span(0, 6), Span(6, 12)], reader, seconds.append)
+    cues = read_text(path, [Span(0, 6), Span(6, 12)], Fraction(1), reader, seconds.append)
     assert [(cue.start, cue.end, cue.text) for cue in cues] == [(0, 6, "dark"), (6, 12, "bright")]
     assert reader.pictures == 2
     assert seconds == pytest.approx([2, 4, 6, 8, 10, 12])
@@ -140,7 +143,7 @@ class Readers:
             raise KeyboardInterrupt
         calls.append(kind)
 
-    def read_text(self, *_: Any) -> list[Cue]:
+    def read_text(self, *_: Any, **__: Any) -> list[Cue]:
         self._count("text")
         return [Cue(1, 3, "THE HARBOUR", "text", 0.9, Box(0.1, 0.2, 0.3, 0.4))]
 
@@ -152,7 +155,7 @@ class Readers:
 
 class Named:
     def __init__(self, id: str) -> None:
-        self.id, self.revision = id, "8" if "other" in id else "7"
+        self.id, self.revision, self.longest_side = id, "8" if "other" in id else "7", 320
 
 
 @pytest.fixture
@@ -414,7 +417,9 @@ def test_written_text_counts_by_its_words_beside_pictures(
         "c": "Directed by Jonas Meyer",
         "d": "The End",
     }
-    monkeypatch.setattr(written, "read_text", lambda path, *_: [Cue(1, 3, cards[path.stem], "text", 0.9)])
+    monkeypatch.setattr(
+        written, "read_text", lambda path, *_, **__: [Cue(1, 3, cards[path.stem], "text", 0.9)]
+    )
 
     def texts_of(library: Library, text: str, by: Any) -> set[str]:
         found = library.search(text, by=by)

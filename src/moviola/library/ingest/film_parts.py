@@ -37,6 +37,7 @@ from moviola.media import (
     Sighting,
     Sightings,
     SmallStills,
+    StillMaker,
     Stretch,
     look_through,
     sample_frames,
@@ -218,16 +219,19 @@ class Film:
         for permits in self._permits:
             permits.put(False)
 
-    def lane(self, number: int, size: FrameSize, stills_every: int | None) -> Iterator[Step | Branch[Step]]:
+    def lane(
+        self, number: int, size: FrameSize, stills_every: int | None, others: Sequence[StillMaker] = ()
+    ) -> Iterator[Step | Branch[Step]]:
         """Decode every n-th part, from one on; all that are not in yet, where the last of several threads
-        finds that the file must be decoded whole. Errors of :func:`moviola.media.sample_frames`, also where
+        finds that the file must be decoded whole. ``others`` make further stills of the sampled frames, some
+        of them twice. Errors of :func:`moviola.media.sample_frames`, also where
         the file has become another one.
         """
         if number == 0 and self._again:
             yield self._look(self._again)
         end = None
         with suppress(_CutOff):
-            end = yield from self._parts(number, size, stills_every)
+            end = yield from self._parts(number, size, stills_every, others)
         with self._lock:
             self._lanes_left -= 1
             if end is None:
@@ -245,17 +249,18 @@ class Film:
         self._cut_off.clear()
         self._begin(1)
         yield Again(self._first, self._first * self._length)
-        yield from self.lane(0, size, stills_every)
+        yield from self.lane(0, size, stills_every, others)
 
     def _parts(
-        self, number: int, size: FrameSize, stills_every: int | None
+        self, number: int, size: FrameSize, stills_every: int | None, others: Sequence[StillMaker]
     ) -> Generator[Step | Branch[Step], None, FrameStream | None]:
         """The parts of a thread; returns the stream at its end, None where the work was ended before."""
         small = None if stills_every is None else SmallStills(stills_every)
         parts = Parts.of(self._rate, self._length, self._first + number, self.lanes)
         seen = Sightings() if self.lanes == 1 else _OfSeveral()
+        stills_of = [*others, small] if small else others
         with sample_frames(
-            self._path, rate=self._rate, size=size, watcher=seen, stills=small, parts=parts
+            self._path, rate=self._rate, size=size, watcher=seen, stills=stills_of, parts=parts
         ) as stream:
             frames = iter(stream)
             for part in count(self._first + number, self.lanes):

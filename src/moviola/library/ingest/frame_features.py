@@ -40,6 +40,7 @@ from moviola.library.ingest.film_parts import (
     Step,
     part_length,
 )
+from moviola.library.ingest.held_stills import HeldStills
 from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
@@ -221,14 +222,15 @@ def encode_videos(
     own: bool = True,
     begun: Callable[[FoundFile], Begun | None] | None = None,
     shots: bool = True,
+    held: HeldStills | None = None,
 ) -> Iterator[Outcome]:
     """Decode and encode files, several at once, and the parts of one; results come in the order of the files.
 
     ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
     visual encoder, and files are only probed. ``own``: paths have no links on this machine, and one that has
     come since is not followed. ``begun`` says what is known of the earlier parts of a film; without it, films
-    do not come in parts. Without ``shots`` neither they nor a fingerprint are looked for. The rest is as in
-    :class:`.video_encoder.VideoEncoder`.
+    do not come in parts. Without ``shots`` neither they nor a fingerprint are looked for. ``held`` gets
+    stills for a reader of text. The rest is as in :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
@@ -244,7 +246,7 @@ def encode_videos(
             videos.append(video)
             for lane in range(video.lanes_left):
                 lane_of.append(video)
-                looked = _decoded(video, lane, size, stills_every, own)
+                looked = _decoded(video, lane, size, stills_every, own, held=held)
                 yield looked if shots else _decoded_alone(video, size, rate, own)
 
     decoding: Generator[tuple[int, Any]] = side_by_side(lanes(), compute_threads())
@@ -322,7 +324,13 @@ def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
 
 
 def _decoded(
-    video: _Underway, lane: int, size: FrameSize, stills_every: int | None, own: bool
+    video: _Underway,
+    lane: int,
+    size: FrameSize,
+    stills_every: int | None,
+    own: bool,
+    *,
+    held: HeldStills | None,
 ) -> Iterator[_AnyStep | Branch[_AnyStep]]:
     """One thread's parts of a film."""
     file = video.file
@@ -333,7 +341,8 @@ def _decoded(
                 require_no_link(file)
             if video.info is None:
                 video.info = probe(file.path)
-            for step in video.film.lane(lane, size, stills_every):
+            reads = held and held.taken_of(file.hash, video.info.width, video.info.height)
+            for step in video.film.lane(lane, size, stills_every, [reads] if reads else []):
                 yield Branch(_refused_if_unreadable(file, step.steps)) if isinstance(step, Branch) else step
         except BaseException:
             video.film.close()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -185,8 +186,13 @@ class Indexer:
                 report.updated.append(video.video_id)
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
-            with suppress(Paused):
-                PictureRun(self._store, report, progress, pool).encode(plan, options)
+            settings = self._store.settings
+            decodes = pool is None and bool(settings.encoder)
+            held = readers.holding_stills(settings.frame_rate) if decodes else None
+            reading = ReadingRun(self._store, report, progress, pool, held)
+            read_text = partial(reading.read, readers=readers.of_text())
+            with suppress(Paused), held or nullcontext():
+                PictureRun(self._store, report, progress, pool, held, read_text).encode(plan, options)
                 note_copies(self._store, plan, report)
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
@@ -194,7 +200,7 @@ class Indexer:
                 report.partial |= encode_where_missing(self._store, sorted(named), progress)
                 look_into(self._store, named, report, zones)
                 SoundRun(self._store, report, progress).read(named, hears, refused=sounds == NONE)
-                ReadingRun(self._store, report, progress, pool).read(named, readers)
+                reading.read(named, readers)
             self.publish()
         return report
 

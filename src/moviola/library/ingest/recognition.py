@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -48,6 +48,7 @@ from moviola.words import each_detected
 
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
+    from moviola.library.ingest.held_stills import FilmStills, HeldStills
 
 __all__ = [
     "LEGIBLE", "Listening", "Readers", "ReadingRun", "encode_cues_where_missing", "mend_cues", "replace_cues",
@@ -147,6 +148,20 @@ class Readers:
             named += ["speech"] if speech else []
         return cls(text, hears, named, listening, no_speech)
 
+    def holding_stills(self, rate: float) -> HeldStills | None:
+        """What holds stills for the reader of text, of ``rate`` sampled frames a second, of the films that it
+        will read; None without one.
+        """
+        from moviola.library.ingest.held_stills import HeldStills
+
+        if self.text is None:
+            return None
+        return HeldStills(self.text.longest_side, rate, 0 if "text" in self.named else LEGIBLE)
+
+    def of_text(self) -> Readers:
+        """That of text in pictures alone."""
+        return replace(self, speech=None, no_speech="")
+
     @classmethod
     def require(
         cls,
@@ -166,13 +181,14 @@ class ReadingRun:
     """One run of the readers over a library, by this process or workers; under its write lock.
 
     ``report`` gets what was read, and problems; ``progress`` is called as work goes on, by workers when a
-    video is done.
+    video is done. ``held`` has stills of videos that were decoded now, as far as no workers did.
     """
 
     store: LibraryStore
     report: IngestReport
     progress: Callable[[IngestProgress], None]
     workers: Workers | None = None
+    held: HeldStills | None = None
 
     def read(self, videos: Collection[str], readers: Readers) -> None:
         """Run the readers over the videos, by id, that they have not read."""
@@ -251,7 +267,12 @@ class ReadingRun:
             def on_seconds(seconds: float, start: IngestProgress = start) -> None:
                 self.progress(replace(start, seconds=seconds))
 
-            yield reader.read(self._to_read(video), on_seconds)
+            if self.held is None or reader.kind != "text":
+                yield reader.read(self._to_read(video), on_seconds)
+                continue
+            held = self.held.of(video.hash)
+            yield reader.read(replace(self._to_read(video), held=held), on_seconds)
+            self.held.drop([video.hash])
 
     def _elsewhere(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
         assert self.workers is not None
@@ -262,10 +283,13 @@ class ReadingRun:
             yield UnreadableMedia(video.path, found.reason) if isinstance(found, Lost) else found
 
     def _to_read(self, video: VideoRow) -> _ToRead:
-        # One shot for all of it where they are unknown.
-        starts = [shot.start for shot in self.store.catalogue.shots(video.row)] or [0.0]
-        shots = [Span(start, end) for start, end in pairwise([*starts, video.duration]) if end > start]
-        return _ToRead(Path(video.path), video.duration, shots)
+        from moviola.library.ingest.screen_text import spans_of
+        from moviola.media import stills_apart
+
+        starts = [shot.start for shot in self.store.catalogue.shots(video.row)]
+        settings = self.store.settings
+        apart = stills_apart(settings.frame_rate) if settings.encoder else None  # nothing was sampled
+        return _ToRead(Path(video.path), video.duration, spans_of(starts, video.duration), apart)
 
 
 Found = tuple[list[Cue], str, str]
@@ -277,6 +301,8 @@ class _ToRead:
     path: Path
     duration: float
     shots: Sequence[Span]
+    apart: Fraction | None
+    held: FilmStills | None = None
 
 
 class VideoReader:
@@ -312,7 +338,9 @@ class VideoReader:
                 if self.kind == "speech":
                     reader = cast(SpeechReader, self._reader)
                     return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
-                return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), "", ""
+                reads = cast(TextReader, self._reader)
+                found = read_text(video.path, video.shots, video.apart, reads, on_seconds, held=video.held)
+                return found, "", ""
         except MediaError as error:
             return error
         except BrokenPlugin as error:

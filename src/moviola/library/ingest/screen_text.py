@@ -1,13 +1,18 @@
-"""Text in the pictures of a video: stills are read, and text that stays becomes one cue."""
+"""Text in the pictures of a video: stills are read, and text that stays becomes one cue.
+
+A still is that of a sampled frame wherever one lies in the stretch that it stands for, since that was decoded
+in any case (:mod:`.held_stills`).
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import astuple, dataclass
 from difflib import SequenceMatcher
+from fractions import Fraction
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -16,10 +21,11 @@ from numpy.typing import NDArray
 
 from moviola.encoders.readers import TextLine, TextReader
 from moviola.library.ingest.decode_ahead import ahead
-from moviola.media import sample_stills
+from moviola.library.ingest.held_stills import FilmStills
+from moviola.media import packed, sample_stills, unpacked
 from moviola.types import Box, Cue, Span
 
-__all__ = ["EVERY", "Look", "looks", "read_text", "written_cues"]
+__all__ = ["EVERY", "Look", "looks", "millisecond", "read_text", "spans_of", "written_cues"]
 
 EVERY = 2.5
 """Longest stretch of a shot, in seconds, per still; title cards are rarely shorter."""
@@ -38,9 +44,10 @@ class Look:
     span: Span
 
 
-def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
+def looks(shots: Sequence[Span], apart: Fraction | None = None, every: float = EVERY) -> list[Look]:
     """One still in the middle of each shot, which follow each other; of one that is longer than ``every``
-    seconds, in the middle of each of its equal parts.
+    seconds, in the middle of each of its equal parts. It is moved to the nearest moment of those that are
+    ``apart`` seconds from each other, if that is in the same part; None: it is not.
     """
     stills: list[Look] = []
     for shot in shots:
@@ -48,35 +55,67 @@ def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
         edges = np.linspace(shot.start, shot.end, parts + 1).tolist()
         for start, end in pairwise(edges):
             time = (start + end) / 2
+            if apart is not None:
+                near = float(math.ceil(Fraction(time) / apart - Fraction(1, 2)) * apart)
+                time = near if start <= near < end else time
             if not stills or time > stills[-1].time + 0.002:  # stills are distinct by the millisecond
                 stills.append(Look(time, Span(start, end)))
     return stills
 
 
+def spans_of(starts: Sequence[float], end: float) -> list[Span]:
+    """Shots of a video by the seconds at which they begin; one, where they are unknown."""
+    return [Span(start, stop) for start, stop in pairwise([*(starts or [0.0]), end]) if stop > start]
+
+
 def read_text(
-    path: Path, shots: Sequence[Span], reader: TextReader, on_seconds: Callable[[float], None]
+    path: Path,
+    shots: Sequence[Span],
+    apart: Fraction | None,
+    reader: TextReader,
+    on_seconds: Callable[[float], None],
+    *,
+    held: FilmStills | None = None,
 ) -> list[Cue]:
     """Cues of the text in the pictures of a video; ``on_seconds`` is called with the number of seconds that
-    are read.
+    are read. Stills that are not held are decoded.
 
     Raises:
         MediaError: the file cannot be read any more.
     """
-    stills = looks(shots)
+    stills = looks(shots, apart)
     if not stills:
         return []
-    times = [look.time for look in stills]
 
     def read(images: Iterable[NDArray[np.uint8]]) -> Iterator[tuple[Look, Sequence[TextLine]]]:
         for look, lines in zip(stills, _read_changes(images, reader), strict=True):
             yield look, lines
             on_seconds(look.span.end)
 
-    with (
-        sample_stills(path, times, longest_side=reader.longest_side) as stream,
-        closing(ahead(frame.image for frame in stream)) as images,
-    ):
+    with closing(ahead(_images(path, stills, reader.longest_side, held))) as images:
         return written_cues(read(images))
+
+
+def millisecond(look: Look) -> int:
+    """By which its still is held."""
+    return round(1000 * look.time)
+
+
+def _images(
+    path: Path, stills: Sequence[Look], longest_side: int, held: FilmStills | None
+) -> Iterator[NDArray[np.uint8]]:
+    """The stills of a video, those that are held, and the others decoded."""
+    known = held.milliseconds() if held else set()
+    missing = [look.time for look in stills if millisecond(look) not in known]
+    with sample_stills(path, missing, longest_side=longest_side) if missing else nullcontext(()) as decoded:
+        others = iter(decoded)
+        for look in stills:
+            ms = millisecond(look)
+            still = held.still(ms) if held and ms in known else packed(next(others).image)
+            if still is None:  # it is not held any more: a disk failed
+                with sample_stills(path, [look.time], longest_side=longest_side) as one:
+                    still = packed(next(one).image)
+            yield unpacked(still)
 
 
 def _read_changes(images: Iterable[NDArray[np.uint8]], reader: TextReader) -> Iterator[Sequence[TextLine]]:

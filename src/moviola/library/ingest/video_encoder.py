@@ -25,11 +25,14 @@ from moviola.library.ingest.frame_features import (
     read_cues,
     with_chapters,
 )
+from moviola.library.ingest.held_stills import HeldStills
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.media import Facts
 
 __all__ = ["VideoEncoder"]
+
+Task = tuple[Literal["glimpse", "one"], FoundFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +58,21 @@ class VideoEncoder:
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
         begun: Callable[[FoundFile], Begun | None] | None = None,
+        held: HeldStills | None = None,
     ) -> Iterator[Outcome]:
         """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
         called with a file and the number of its seconds that are encoded. Long films come in parts where
-        ``begun`` says what is known of them, and there are no workers.
+        ``begun`` says what is known of them, and there are no workers; nor does ``held`` get stills from
+        these.
 
         Raises:
             WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
         if workers is None:
-            yield from self._here(files, on_frames, begun=begun)
+            yield from self._here(files, on_frames, begun=begun, held=held)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
-        tasks = (("one", file) for file in files)
+        tasks: list[Task] = [("one", file) for file in files]
         outcomes = workers.map(self.task, tasks, gpu=self.encoders.device != "cpu")
         for file, outcome in zip(files, outcomes, strict=True):
             if isinstance(outcome, Encoded):
@@ -87,11 +92,11 @@ class VideoEncoder:
             yield from self._glimpses(files, on_frames)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
-        tasks = (("glimpse", file) for file in files)
+        tasks: list[Task] = [("glimpse", file) for file in files]
         for found in workers.map(self.task, tasks, gpu=self.encoders.device != "cpu"):
             yield None if isinstance(found, Lost) else found
 
-    def task(self, task: tuple[Literal["glimpse", "one"], FoundFile]) -> Any:
+    def task(self, task: Task) -> Any:
         """:meth:`glimpse` or :meth:`one` of a file: one function for both passes, which a worker unpickles
         once, and so loads the encoders once.
         """
@@ -121,12 +126,13 @@ class VideoEncoder:
         *,
         own: bool = True,
         begun: Callable[[FoundFile], Begun | None] | None = None,
+        held: HeldStills | None = None,
     ) -> Iterator[Outcome]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
         early: tuple[FoundFile, Subtitled, Facts | None] | None = None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
-            stills_every=self.stills_every, own=own, begun=begun,
+            stills_every=self.stills_every, own=own, begun=begun, held=held,
         ):  # fmt: skip
             if isinstance(outcome, EncodedPart):
                 if early is None or early[0] != outcome.file:
