@@ -273,22 +273,22 @@ def test_workers_look_first_too(
     assert first == second
 
 
-def test_the_newest_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches an order by the last change where a name says when a film was taken, by the day alone, and one
-    of equals that depends on how they are listed.
+def test_the_newest_comes_first() -> None:
+    """Catches an order by the last change where a name says when a film was taken, one by the day where it
+    says the second, and one of equals that depends on how they are listed, or on when they were copied.
     """
     day = 86_400
     times = {
-        "b.mp4": 2 * day, "a.mp4": 2 * day, "later.mp4": 2 * day + 1, "VID_20240501_101500Z.mp4": 9,
-        "c.mp4": 30_000 * day, "2024-06-01.mov": 1, "VID_20240501_101501Z.mp4": 8,
+        "b.mp4": 2 * day, "a.mp4": 2 * day, "d.mp4": 2 * day + 1, "VID_20240501_101500.mp4": 9,
+        "c.mp4": 30_000 * day, "2024-06-01.mov": 1, "VID_20240501_101501.mp4": 8, "2024-05-01.mov": 7,
     }  # fmt: skip
     files = [
         FoundFile(Path(f"/films/{name}"), name, 1, second * 10**9 + place, name, "")
         for place, (name, second) in enumerate(times.items())
     ]
     assert [file.video_id for file in first_pass.newest_first(files)] == [
-        "c.mp4", "2024-06-01.mov", "VID_20240501_101501Z.mp4", "VID_20240501_101500Z.mp4", "later.mp4",
-        "a.mp4", "b.mp4",
+        "c.mp4", "2024-06-01.mov", "VID_20240501_101501.mp4", "VID_20240501_101500.mp4", "2024-05-01.mov",
+        "a.mp4", "b.mp4", "d.mp4",
     ]  # fmt: skip
 
 

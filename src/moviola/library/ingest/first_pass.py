@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from itertools import islice
 
 import numpy as np
@@ -41,6 +41,8 @@ SHORTEST = 60.0
 
 RAREST = 60.0
 """Seconds for which a key frame may stand, in the mean."""
+
+_DAY, _EPOCH = 86_400 * 10**9, date(1970, 1, 1).toordinal()  # nanoseconds, and the day from which they count
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +73,17 @@ class _Batch:
 
 
 def newest_first(files: Iterable[FoundFile]) -> list[FoundFile]:
-    """Files by the second that their names say, or else that of their last change, the newest one first, and
-    those of one second by path. A name without a time means the beginning of its day; one without a zone, the
-    time of this machine.
+    """Files by the second that their names say, the newest one first. A name that says a day alone, and the
+    last change, which is often that of a copy, count by the day: such files come after those of that day
+    whose second is known. Equals come by path.
     """
 
-    def second(file: FoundFile) -> int:
+    def second(file: FoundFile) -> tuple[int, str]:
         if said := said_by_name(file.path):
-            return math.floor(datetime.fromisoformat(said).timestamp())
-        return file.mtime_ns // 10**9
+            return date.fromisoformat(said[:10]).toordinal() - _EPOCH, said[11:19]
+        return file.mtime_ns // _DAY, ""
 
-    return sorted(files, key=lambda file: (-second(file), file.path))
+    return sorted(sorted(files, key=lambda file: file.path), key=second, reverse=True)
 
 
 def glimpses(
