@@ -257,15 +257,18 @@ class FrameSize:
     """How a frame is fitted to an encoder's input; the same for training, indexing and search.
 
     ``fit="crop"`` scales the shorter side to ``shortest_edge`` pixels and cuts ``height`` x ``width`` out of
-    the middle (CLIP); ``fit="stretch"`` scales to ``height`` x ``width`` whatever the aspect ratio (SigLIP).
+    the middle (CLIP); ``fit="stretch"`` scales to ``height`` x ``width`` whatever the aspect ratio (SigLIP);
+    ``fit="patches"`` keeps the aspect ratio: ``height`` x ``width`` is a patch, and a frame is scaled so that
+    its sides are whole patches, at most ``most_patches`` in all (SigLIP 2 NaFlex, Tschannen et al. 2025).
     ``shortest_edge`` is read only by ``"crop"`` and is at least ``max(height, width)``.
     """
 
     height: int
     width: int
-    fit: Literal["crop", "stretch"] = "crop"
+    fit: Literal["crop", "stretch", "patches"] = "crop"
     shortest_edge: int = 0
     interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bicubic"
+    most_patches: int = 0
 
     def __post_init__(self) -> None:
         if self.height < 1 or self.width < 1:
@@ -275,6 +278,33 @@ class FrameSize:
                 f"frame size {self.width}x{self.height}: shortest_edge {self.shortest_edge} is smaller than "
                 f"the crop; give at least {max(self.height, self.width)}"
             )
+        if self.fit == "patches" and self.most_patches < 1:
+            raise InvalidValue(f"most_patches {self.most_patches}: give at least 1 patch")
+
+    def sides(self, width: int, height: int) -> tuple[int, int]:
+        """Height and width in pixels of the input that a picture of a displayed size becomes, before a crop
+        its own: at the largest scale at which the sides, rounded up to whole patches, have at most
+        ``most_patches`` of them.
+        """
+        if self.fit != "patches":
+            return self.height, self.width
+        across, down = width * self.height, height * self.width  # in patches, as they relate
+        most = self.most_patches
+        # With the scale one side after the other becomes a whole number of patches; sides only grow.
+        by_rows = ((rows, -(-rows * across // down)) for rows in range(1, most + 1))
+        by_columns = ((-(-columns * down // across), columns) for columns in range(1, most + 1))
+        rows, columns = max(
+            one for pairs in (by_rows, by_columns) for one in pairs if one[0] * one[1] <= most
+        )  # fmt: skip
+        return rows * self.height, columns * self.width
+
+    def takes(self, height: int, width: int) -> bool:
+        """Whether a frame of these sides in pixels is an input."""
+        if self.fit != "patches":
+            return (height, width) == (self.height, self.width)
+        rows, columns = height // self.height, width // self.width
+        whole = (rows * self.height, columns * self.width) == (height, width)
+        return whole and 1 <= rows * columns <= self.most_patches
 
 
 def _finite(*values: object) -> bool:

@@ -31,6 +31,7 @@ from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.formats import described
 from moviola.encoders.graphs import frames_graph, texts_graph
+from moviola.encoders.pictures import scaled_places
 from moviola.encoders.shapes import check_frames_tower, check_texts_tower
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.token_rows import TokenRows
@@ -70,14 +71,18 @@ class ClipEncoder(CheckpointEncoder):
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
         self._is = described(checkpoint)
+        self._known_places: dict[tuple[int, int], Floats] = {}
         self._inputs = 2 if self._is.texts.masked else 1
         self.frame_size = read_frame_size(self._is.preprocessor, str(checkpoint.folder))
         self.curve = _measured_curve(checkpoint.json("moviola.json").get("curve", {}), checkpoint.folder)
-        trained_for = self._is.frame_settings["image_size"]
+        sides = "patch_size" if self._is.frames.varied else "image_size"
+        trained_for = self._is.frame_settings[sides]
         if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):
+            what = "patches of " if self._is.frames.varied else ""
             raise DataError(
-                f"{checkpoint.folder}: config.json is for {trained_for} pixels, preprocessor_config.json for "
-                f"{self.frame_size.width}x{self.frame_size.height}; correct the one that is wrong"
+                f"{checkpoint.folder}: config.json is for {what}{trained_for} pixels, "
+                f"preprocessor_config.json for {self.frame_size.width}x{self.frame_size.height}; correct the "
+                "one that is wrong"
             )
 
     @cached_property
@@ -95,7 +100,8 @@ class ClipEncoder(CheckpointEncoder):
     def work(self) -> float:
         """About how many multiplications a frame takes, in thousand millions: those of its layers."""
         settings = self._is.frame_settings
-        width, patches = settings["hidden_size"], (settings["image_size"] // settings["patch_size"]) ** 2
+        width, size = settings["hidden_size"], self.frame_size
+        patches = size.most_patches or (size.height // settings["patch_size"]) ** 2
         layer = 12 * width**2 * patches + 2 * patches**2 * width
         return float(settings["num_hidden_layers"] * layer / 1e9)
 
@@ -211,6 +217,8 @@ class ClipEncoder(CheckpointEncoder):
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         if self._is_compiled:
             compiled = Compiled(cache_folder(), self._frames_source())
+            if self._is.frames.varied:
+                return lambda images: compiled(images, self._places(*images.shape[1:3]))[0]
             return lambda images: compiled(images)[0]
         tower = self._tower_by_torch()
         from moviola.encoders.by_torch.modules import ClipFrames, run
@@ -218,9 +226,18 @@ class ClipEncoder(CheckpointEncoder):
         module = ClipFrames(tower, *self._scale_and_shift).to(self.device)
         return lambda images: run(module, self.device, images)[0]
 
+    def _places(self, height: int, width: int) -> Floats:
+        """Of the patches of frames of varied sides."""
+        if (height, width) not in self._known_places:
+            table = self._own_weights().array("vision_model.embeddings.position_embedding.weight")
+            patch = self.frame_size.height
+            made = scaled_places(table, height // patch, width // patch)
+            self._known_places[height, width] = made
+        return self._known_places[height, width]
+
     def _tower_by_torch(self) -> Any:
         """From normalised pixels to features."""
-        if self._is.by_transformers is None:
+        if self._is.by_transformers is None or self._is.frames.varied:
             require_torch(f"{self.id} on {self.device} in {self.precision}")
             from moviola.encoders.by_torch.frames import frames_tower
 
@@ -316,11 +333,24 @@ def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
     raise DataError(f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of {options}")
 
 
+def _by_patches(preprocessor: Mapping[str, Any], folder: str, interpolation: Any) -> FrameSize:
+    patch, most = (_counted(preprocessor[name], name, folder) for name in ("patch_size", "max_num_patches"))
+    return FrameSize(patch, patch, "patches", 0, interpolation, most)
+
+
+def _counted(value: Any, name: str, source: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise DataError(
+        f"{source}: {name} {value!r:.60} in its settings; give a whole number above 0, or fetch it again"
+    )
+
+
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
     size, or an unknown interpolation.
     """
-    size = preprocessor["size"]
+    size = preprocessor.get("size")
     size = {"shortest_edge": size} if isinstance(size, int) else size
     crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
@@ -331,6 +361,8 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
             f"moviola knows {', '.join(f'{code} ({name})' for code, name in _RESAMPLE.items())}"
         )
     with suppress(KeyError, TypeError):  # sides that are missing, or no numbers
+        if "max_num_patches" in preprocessor:
+            return _by_patches(preprocessor, folder, interpolation)
         if crop and "shortest_edge" in size:
             return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
         if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):

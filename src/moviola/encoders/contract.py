@@ -216,13 +216,15 @@ def picture_dim(encoder: FrameTextEncoder) -> int:
 
 def check_frames(images: Any, size: FrameSize, encoder: str) -> None:
     """Refuse arrays that are no frames of a size. Raises InvalidValue, with what ``encoder`` takes."""
-    shape = (size.height, size.width, 3)
     is_array = isinstance(images, np.ndarray)
-    if not (is_array and images.dtype == np.uint8 and images.shape[1:] == shape):
+    coloured = is_array and images.dtype == np.uint8 and images.ndim == 4 and images.shape[3] == 3
+    if not (coloured and size.takes(*images.shape[1:3])):
         given = f"{images.dtype} {images.shape}" if is_array else type(images).__name__
+        sides = f"(n, {size.height}, {size.width}, 3)"
+        if size.fit == "patches":
+            sides = f"(n, {size.height} * r, {size.width} * c, 3), r * c from 1 to {size.most_patches}"
         raise InvalidValue(
-            f"frames: {given}; {encoder} takes uint8 (n, {size.height}, {size.width}, 3), "
-            "as moviola.media makes them for its frame_size"
+            f"frames: {given}; {encoder} takes uint8 {sides}, as moviola.media makes them for its frame_size"
         )
 
 

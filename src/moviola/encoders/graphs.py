@@ -80,10 +80,14 @@ class _Graph(FrameNetwork):
 
 def frames_graph(weights: Weights, config: Config, parts: FrameParts, scale: Floats, shift: Floats) -> Any:
     """Features (n, d) of frames (n, h, w, 3) uint8, by the complete settings of the tower of pictures;
-    ``scale`` and ``shift``, (3,), normalise a pixel's channels.
+    ``scale`` and ``shift``, (3,), normalise a pixel's channels. Where frames vary, their places (patches,
+    width) are a second input.
     """
     frames, x = _patches(weights, config, scale, shift)
-    return ops.graph_of([frames], [frame_features(_Graph(weights, config), parts, x)])
+    if not parts.varied:
+        return ops.graph_of([frames], [frame_features(_Graph(weights, config), parts, x)])
+    places = ops.parameter([None, config["hidden_size"]], np.float32)
+    return ops.graph_of([frames, places], [frame_features(_VariedGraph(weights, config, places), parts, x)])
 
 
 def texts_graph(weights: Weights, config: Config, parts: TextParts) -> Any:
@@ -97,6 +101,17 @@ def texts_graph(weights: Weights, config: Config, parts: TextParts) -> Any:
     words = ops.parameter([None, None, weights.shape(WORDS)[1]], np.float32)
     states = parts.rows(_SentenceGraph(weights, config, words), ids, present)
     return ops.graph_of([ids, present, words], [states])
+
+
+class _VariedGraph(_Graph):
+    """A tower of pictures that is given the places of their patches."""
+
+    def __init__(self, weights: Weights, config: Config, places: ops.Node) -> None:
+        super().__init__(weights, config)
+        self._places = places
+
+    def placed(self, name: str, x: ops.Node) -> ops.Node:
+        return ops.add(x, self._places)
 
 
 class _SentenceGraph(_Graph):
@@ -152,7 +167,7 @@ def _filtered(weights: Weights, name: str, x: ops.Node, *, stride: int = 1, grou
 
 def _patches(weights: Weights, config: Config, scale: Floats, shift: Floats) -> tuple[ops.Node, ops.Node]:
     """The parameter of frames, and their patches (n, patches, d)."""
-    size, patch = config["image_size"], config["patch_size"]
+    size, patch = config.get("image_size"), config["patch_size"]  # None where frames vary
     frames = ops.parameter([None, size, size, 3], np.uint8)
     pixels = ops.multiply(ops.to_float32(ops.channels_first(frames)), scale.reshape(1, 3, 1, 1))
     at = "vision_model.embeddings.patch_embedding"

@@ -7,6 +7,7 @@ number and ``{kind}`` is ``weight`` or ``bias``.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AS_ASKED", "Names", "Part", "flat", "piece", "rows", "turned"]
+__all__ = ["AS_ASKED", "Names", "Part", "filters", "flat", "piece", "rows", "turned"]
 
 Form = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -33,6 +34,12 @@ def flat(raw: NDArray[Any]) -> NDArray[Any]:
 def turned(raw: NDArray[Any]) -> NDArray[Any]:
     """A matrix (in, out), which rows are multiplied by, as that of a linear layer, (out, in)."""
     return raw.T
+
+
+def filters(raw: NDArray[Any]) -> NDArray[Any]:
+    """A matrix (d, p * p * 3) over the pixels of a patch, row by row, as filters (d, 3, p, p)."""
+    side = math.isqrt(raw.shape[1] // 3)
+    return raw.reshape(len(raw), side, side, 3).transpose(0, 3, 1, 2)
 
 
 def piece(number: int, count: int) -> Form:

@@ -7,6 +7,7 @@ patches (Zhai et al. 2023), PE-Core both, and rotary positions (Bolya et al. 202
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.encoders.towers import Network
 
-__all__ = ["FrameNetwork", "FrameParts", "Turns", "frame_features"]
+__all__ = ["FrameNetwork", "FrameParts", "Turns", "frame_features", "scaled_places"]
 
 Floats = NDArray[np.float32]
 Turns = tuple[Floats, Floats, list[int]]
@@ -36,6 +37,8 @@ class FrameParts:
         pool: the class token's state, or what a learned query gathers of all.
         pool_heads: of that query; 0: as the layers have.
         projection: whether a linear layer leads into the common space: none, or without or with a bias.
+        varied: whether pictures differ in their number of patches, to which a square table of places is
+            scaled; its settings have ``num_patches`` of the table instead of an ``image_size``.
     """
 
     class_token: bool
@@ -44,6 +47,28 @@ class FrameParts:
     projection: Literal["none", "plain", "biased"]
     rotary: bool = False
     pool_heads: int = 0
+    varied: bool = False
+
+
+def scaled_places(table: Floats, rows: int, columns: int) -> Floats:
+    """A square table of places (s * s, d), row by row, for a picture of other patches, (rows * columns, d):
+    scaled along each side by a triangle as wide as the step, or as one place of the table where that is wider
+    (bilinear, without aliases).
+    """
+    side = math.isqrt(len(table))
+    square = table.reshape(side, side, -1).astype(np.float64)
+    down, across = (_triangles(side, count) for count in (rows, columns))
+    made = np.einsum("rs,sqd,cq->rcd", down, square, across, optimize=True)
+    return np.ascontiguousarray(made.reshape(rows * columns, -1), np.float32)
+
+
+def _triangles(old: int, new: int) -> NDArray[np.float64]:
+    """Weights (new, old) of old places in new ones."""
+    step = old / new
+    centres = (np.arange(new) + 0.5) * step
+    distances = np.abs(np.arange(old) + 0.5 - centres[:, None]) / max(step, 1.0)
+    weights = np.maximum(1 - distances, 0)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 class FrameNetwork(Network):

@@ -127,7 +127,8 @@ class _Shapes(FrameNetwork):
         self._expect(f"{at}.weight", self.config["hidden_size"], 3, patch, patch)
         if f"{at}.bias" in self.weights:
             self._expect(f"{at}.bias", self.config["hidden_size"])
-        return Rows((self.config["image_size"] // patch) ** 2, self.config["hidden_size"])
+        size, table = self.config.get("image_size"), self.config.get("num_patches", 0)
+        return Rows((size // patch) ** 2 if size else table, self.config["hidden_size"])
 
 
 def check_frames_tower(weights: Weights, config: Mapping[str, Any], parts: FrameParts) -> int:

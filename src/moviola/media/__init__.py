@@ -20,7 +20,14 @@ from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.facts import Facts, read_facts
 from moviola.media.frame_selection import Parts
-from moviola.media.frames import FrameStream, SampledFrame, StillMaker, sample_frames, sample_stills
+from moviola.media.frames import (
+    FrameStream,
+    SampledFrame,
+    StillMaker,
+    of_one_size,
+    sample_frames,
+    sample_stills,
+)
 from moviola.media.joining import Card, Piece, join
 from moviola.media.key_frames import key_frames
 from moviola.media.length import length_of, read_through
@@ -73,7 +80,8 @@ __all__ = [
     "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles", "TinyPictures",
     "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions",
     "frame_at", "in_language", "is_animated", "join", "joined", "key_frames", "language_of", "lead_of",
-    "length_of", "look_through", "make_playable", "name_beside", "packed", "plays_in_browsers", "probe",
+    "length_of", "look_through", "make_playable", "name_beside", "of_one_size", "packed",
+    "plays_in_browsers", "probe",
     "read_facts", "read_picture", "read_small_still", "read_sound", "read_subtitles", "read_through",
     "regular_file", "require_encoding", "require_track_choice", "route_of", "said_by_name", "sample_frames",
     "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",

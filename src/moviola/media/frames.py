@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -33,7 +34,10 @@ from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "StillMaker", "sample_frames", "sample_stills"]
+__all__ = [
+    "LONGEST_VIDEO", "FrameStream", "SampledFrame", "StillMaker", "of_one_size", "sample_frames",
+    "sample_stills",
+]  # fmt: skip
 
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
@@ -90,6 +94,13 @@ def sample_frames(
     scaler = partial(InputScaler, size)
     grid = Grid.regular(rate) if parts is None else parts
     return FrameStream(path, grid=grid, scaler=scaler, watcher=watcher, stills=stills)
+
+
+def of_one_size(images: Iterable[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+    """Frames in order, each (height, width, 3) uint8 RGB, stacked as far as neighbours have the same sides,
+    (n, height, width, 3): of a file whose pictures change their shape, an encoder may take several.
+    """
+    return [np.stack([*group]) for _, group in groupby(images, lambda image: image.shape)]
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:

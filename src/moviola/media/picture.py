@@ -174,6 +174,9 @@ class InputScaler(_Scaler):
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         size = self._target
+        if size.fit == "patches":
+            height, width = size.sides(*self._shown_size(frame))
+            return np.ascontiguousarray(self._scaled(frame, width, height))
         width, height = size.width, size.height
         if size.fit == "crop":
             # The longer side is rounded down, as the CLIP image processor of transformers does.

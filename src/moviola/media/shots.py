@@ -66,8 +66,8 @@ Marks = list[tuple[float, list[Transition | Slope]]]
 overlap."""
 
 
-def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames (n, height, width, 3) uint8 RGB as means of 16 x 16 fields, (n, 16, 16, 3) uint8, for
+def shrunk(images: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Frames, each (height, width, 3) uint8 RGB, as means of 16 x 16 fields, (n, 16, 16, 3) uint8, for
     :class:`ShotFinder`; fewer rows or columns where they have fewer pixels.
     """
     return np.stack([_fields(image) for image in images])

@@ -90,12 +90,8 @@ def clip_checkpoint(
     return folder
 
 
-def siglip_checkpoint(
-    folder: Path, *, padding_side: str = "right", shards: bool = False, dtype: Any = None
-) -> Path:
-    """A SigLIP 2 of fixed resolution: SigLIP's architecture with a lower-casing Gemma-like tokenizer."""
-    from transformers import SiglipConfig
-    from transformers.models.siglip.modeling_siglip import SiglipModel
+def gemma_tokenizer(folder: Path, padding_side: str = "right") -> int:
+    """A lower-casing tokenizer like Gemma's; returns the number of its tokens."""
     from transformers.models.siglip2.tokenization_siglip2 import Siglip2Tokenizer
 
     byte_tokens = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -104,8 +100,46 @@ def siglip_checkpoint(
         vocab=vocab, merges=merges, padding_side=padding_side, add_bos_token=False, add_eos_token=True
     )
     tokenizer.save_pretrained(folder)
+    return len(vocab)
+
+
+def naflex_checkpoint(folder: Path, *, width: int = 24) -> Path:
+    """A SigLIP 2 NaFlex, of patches of 8 pixels, 24 at most, and a table of 4 x 4 places."""
+    from transformers import Siglip2Config
+    from transformers.models.siglip2.modeling_siglip2 import Siglip2Model
+
     text = {
-        "vocab_size": len(vocab),
+        "vocab_size": gemma_tokenizer(folder), "hidden_size": 32, "intermediate_size": 48,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 12,
+        "projection_size": width,
+    }  # fmt: skip
+    vision = {
+        "hidden_size": width, "intermediate_size": 40, "num_hidden_layers": 2,
+        "num_attention_heads": width // 8, "num_patches": 16, "patch_size": 8,
+    }  # fmt: skip
+    model = Siglip2Model(Siglip2Config(text_config=text, vision_config=vision))
+    with torch.no_grad():  # places that matter
+        model.vision_model.embeddings.position_embedding.weight.normal_()
+    model.save_pretrained(folder)
+    write_json(
+        folder / "preprocessor_config.json",
+        {
+            "patch_size": 8, "max_num_patches": 24, "resample": 2, "do_rescale": True,
+            "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "rescale_factor": 1 / 255,
+        },
+    )  # fmt: skip
+    return folder
+
+
+def siglip_checkpoint(
+    folder: Path, *, padding_side: str = "right", shards: bool = False, dtype: Any = None
+) -> Path:
+    """A SigLIP 2 of fixed resolution: SigLIP's architecture with a lower-casing Gemma-like tokenizer."""
+    from transformers import SiglipConfig
+    from transformers.models.siglip.modeling_siglip import SiglipModel
+
+    text = {
+        "vocab_size": gemma_tokenizer(folder, padding_side),
         "hidden_size": 32,
         "intermediate_size": 48,
         "num_hidden_layers": 2,
@@ -267,6 +301,20 @@ def make_siglip(tmp_path: Path) -> Callable[..., Path]:
     """A function that writes a tiny SigLIP 2 checkpoint into this test's folder."""
     torch.manual_seed(0)
     return lambda **options: siglip_checkpoint(tmp_path, **options)
+
+
+@pytest.fixture(scope="session")
+def naflex(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny SigLIP 2 NaFlex checkpoint, which stays as it is."""
+    torch.manual_seed(0)
+    return naflex_checkpoint(tmp_path_factory.mktemp("naflex"))
+
+
+@pytest.fixture
+def wide_naflex(tmp_path: Path) -> Path:
+    """One whose tower of pictures is so wide that 8 bits compute it."""
+    torch.manual_seed(0)
+    return naflex_checkpoint(tmp_path, width=512)
 
 
 @pytest.fixture

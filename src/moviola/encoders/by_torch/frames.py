@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from moviola.encoders.by_torch.modules import PRECISIONS
-from moviola.encoders.pictures import FrameNetwork, FrameParts, frame_features
+from moviola.encoders.pictures import FrameNetwork, FrameParts, frame_features, scaled_places
 from moviola.encoders.weights import Weights
 
 __all__ = ["frames_tower"]
@@ -32,6 +32,7 @@ class _TorchNetwork(FrameNetwork):
         super().__init__(weights, config)
         self._device, self._type = device, PRECISIONS[precision]
         self._tensors: dict[str, Tensor] = {}
+        self._varied: tuple[int, int] | None = None
 
     def tensor(self, name: str) -> Tensor:
         """A tensor of the checkpoint, on the device; each is moved once."""
@@ -72,16 +73,21 @@ class _TorchNetwork(FrameNetwork):
         return torch.cat([first, x], 1)
 
     def placed(self, name: str, x: Any) -> Any:
-        return x + self.tensor(name)
+        if self._varied is None:
+            return x + self.tensor(name)
+        return x + torch.tensor(scaled_places(self.weights.array(name), *self._varied)).to(x)
 
     def first(self, x: Any) -> Any:
         return x[:, 0]
 
-    def patches(self, pixels: Tensor) -> Tensor:
-        """Patches (n, patches, d) of normalised pixels (n, 3, h, w)."""
+    def patches(self, pixels: Tensor, *, varied: bool) -> Tensor:
+        """Patches (n, patches, d) of normalised pixels (n, 3, h, w), whose places are scaled to them where
+        they are ``varied``.
+        """
         at = "vision_model.embeddings.patch_embedding"
         bias = self.tensor(f"{at}.bias") if f"{at}.bias" in self.weights else None
         x = F.conv2d(pixels, self.tensor(f"{at}.weight"), bias, stride=self.config["patch_size"])
+        self._varied = (x.shape[2], x.shape[3]) if varied else None
         return x.flatten(2).transpose(1, 2)
 
 
@@ -90,4 +96,8 @@ def frames_tower(
 ) -> Callable[[Tensor], Tensor]:
     """From normalised pixels (n, 3, h, w) float32 on the device to features (n, d), in the precision."""
     net = _TorchNetwork(weights, config, device, precision)
-    return lambda pixels: frame_features(net, parts, net.patches(pixels.to(PRECISIONS[precision])))
+
+    def features(pixels: Tensor) -> Tensor:
+        return frame_features(net, parts, net.patches(pixels.to(PRECISIONS[precision]), varied=parts.varied))
+
+    return features

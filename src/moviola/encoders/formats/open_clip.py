@@ -91,8 +91,8 @@ TIMM_HEADS = {
 }  # fmt: skip
 
 NOT_BUILT = {
-    r"naflexvit_": "it takes frames of varying size; take the one of fixed resolution, such as "
-    "ViT-B-16-SigLIP2-256",
+    r"naflexvit_": "frames of varied sides run in transformers' format alone; take "
+    "google/siglip2-base-patch16-naflex, or one of fixed resolution, such as ViT-B-16-SigLIP2-256",
     r"fastvit_|vit_base_mci": "its convolutions are MobileCLIP's, whose published weights are for research "
     "only; take PE-Core-T or PE-Core-S, as small and under Apache-2.0",
 }

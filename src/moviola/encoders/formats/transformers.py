@@ -7,18 +7,18 @@ in :data:`FAMILIES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.formats.description import Description
-from moviola.encoders.names import Names, Part, piece
+from moviola.encoders.names import Names, Part, filters, piece
 from moviola.encoders.pictures import FrameParts
 from moviola.encoders.text_parts import Linear, TextParts
 from moviola.encoders.tokens import Tokenize, bert_tokenizer, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.weights import Weights
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError, InvalidValue, MissingModel
 
 __all__ = ["FAMILIES", "Family", "describe", "family_of"]
 
@@ -56,6 +56,31 @@ _CLIP_VISION = _BASE | {
     "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
 }  # fmt: skip
 _HEAD = "vision_model.head.attention"
+_PATCHES = "vision_model.embeddings.patch_embedding"
+_SIGLIP_VISION = _BASE | {"patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6}
+_SIGLIP_PIXELS = {
+    "do_center_crop": False, "rescale_factor": 1 / 255,
+    "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+}  # fmt: skip
+_SIGLIP_NAMES = {
+    f"{_HEAD}.{part}_proj.{{kind}}": Part(f"{_HEAD}.in_proj_{{kind}}", piece(number, 3))
+    for number, part in enumerate("qkv")
+}
+_SIGLIP = Family(
+    module="transformers.models.siglip.modeling_siglip",
+    model_class="SiglipModel",
+    tokenizer=siglip_tokenizer,
+    texts=TextParts(pool="last", projection=(Linear("text_model.head", bias=True),)),
+    frames=FrameParts(class_token=False, norm_before=False, pool="query", projection="none"),
+    projection="text_model.head",
+    text_defaults=_BASE | {
+        "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
+    },
+    vision_defaults=_SIGLIP_VISION | {"image_size": 224},
+    preprocessor_defaults=_SIGLIP_PIXELS | {"size": {"height": 224, "width": 224}, "resample": 3},
+    sigmoid=True,
+    names=Names(_SIGLIP_NAMES),
+)  # fmt: skip
 
 FAMILIES: dict[str, Family] = {
     "clip": Family(
@@ -72,28 +97,16 @@ FAMILIES: dict[str, Family] = {
         vision_defaults=_CLIP_VISION,
         preprocessor_defaults=_CLIP_PIXELS,
     ),
-    "siglip": Family(
-        module="transformers.models.siglip.modeling_siglip",
-        model_class="SiglipModel",
-        tokenizer=siglip_tokenizer,
-        texts=TextParts(pool="last", projection=(Linear("text_model.head", bias=True),)),
-        frames=FrameParts(class_token=False, norm_before=False, pool="query", projection="none"),
-        projection="text_model.head",
-        text_defaults=_BASE | {
-            "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
-        },
-        vision_defaults=_BASE | {
-            "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
-        },
-        preprocessor_defaults={
-            "size": {"height": 224, "width": 224},
-            "do_center_crop": False, "resample": 3, "rescale_factor": 1 / 255,
-            "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
-        },
-        sigmoid=True,
+    "siglip": _SIGLIP,
+    "siglip2": replace(
+        _SIGLIP,
+        module="transformers.models.siglip2.modeling_siglip2",
+        model_class="Siglip2Model",
+        frames=replace(_SIGLIP.frames, varied=True),
+        vision_defaults=_SIGLIP_VISION | {"num_patches": 256},
+        preprocessor_defaults=_SIGLIP_PIXELS | {"patch_size": 16, "max_num_patches": 256, "resample": 2},
         names=Names({
-            f"{_HEAD}.{part}_proj.{{kind}}": Part(f"{_HEAD}.in_proj_{{kind}}", piece(number, 3))
-            for number, part in enumerate("qkv")
+            **_SIGLIP_NAMES, f"{_PATCHES}.weight": Part(f"{_PATCHES}.weight", filters),
         }),
     ),
     "chinese_clip": Family(
@@ -114,7 +127,9 @@ FAMILIES: dict[str, Family] = {
         names=Names({}, {own: f"text_model.{own}" for own in ("embeddings.", "encoder.layer.")}),
     ),
 }  # fmt: skip
-"""Families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
+"""Families by ``model_type``: SigLIP 2's of fixed resolution are of type ``siglip``, its NaFlex ones, whose
+pictures keep their aspect ratio, of type ``siglip2``.
+"""
 
 _WIDE = 512
 """Frames of narrower towers gain less by 8 bits; libraries were begun by this number."""
@@ -126,11 +141,6 @@ _MANY_TOKENS = 100_000
 def family_of(checkpoint: Checkpoint) -> Family:
     """The family of a checkpoint by its ``model_type``. Raises InvalidValue: none of :data:`FAMILIES`."""
     kind = checkpoint.json("config.json").get("model_type")
-    if kind == "siglip2":
-        raise InvalidValue(
-            f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "
-            "of fixed resolution, such as google/siglip2-base-patch16-224"
-        )
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise InvalidValue(
             f"{checkpoint.id}: model type {kind!r} is no frame-and-text encoder that moviola knows; "
@@ -140,8 +150,16 @@ def family_of(checkpoint: Checkpoint) -> Family:
 
 
 def describe(checkpoint: Checkpoint) -> Description:
-    """What a checkpoint is. Raises InvalidValue, DataError: of another kind, or contradictory."""
+    """What a checkpoint is. Raises InvalidValue, DataError: of another kind, or contradictory; MissingModel:
+    without weights that it could be computed from.
+    """
     config, family = checkpoint.json("config.json"), family_of(checkpoint)
+    weights = partial(Weights.of, checkpoint.folder, names=family.names)
+    if family.frames.varied and weights() is None:
+        raise MissingModel(
+            f"{checkpoint.folder}: holds no model.safetensors, and frames of varied sides are computed from "
+            "that alone, not from a pickle (pytorch_model.bin); fetch the model with its safetensors"
+        )
     text = {**family.text_defaults, **_tower(checkpoint, "text_config")}
     if family.text_kind:
         text["model_type"] = family.text_kind
@@ -161,7 +179,7 @@ def describe(checkpoint: Checkpoint) -> Description:
         frame_settings={**family.vision_defaults, **_tower(checkpoint, "vision_config")},
         text_settings=text,
         preprocessor={**family.preprocessor_defaults, **stated},
-        weights=partial(Weights.of, checkpoint.folder, names=family.names),
+        weights=weights,
         tokenizer=lambda: family.tokenizer(checkpoint, text),
         longest=int(text.get("context_length") or text["max_position_embeddings"]),
         dim=int(size),

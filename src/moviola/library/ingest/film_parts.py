@@ -40,6 +40,7 @@ from moviola.media import (
     StillMaker,
     Stretch,
     look_through,
+    of_one_size,
     sample_frames,
     shrunk,
 )
@@ -269,10 +270,10 @@ class Film:
                 start, end = (float(part_ * self._length * parts.step) for part_ in (part, part + 1))
                 left = self._length
                 while batch := [frame.image for frame in islice(frames, min(BATCH, left))]:
-                    images = np.stack(batch)
                     left -= len(batch)
-                    yield Pictures(part, images)
-                    yield from self._took(part, shrunk(images), self._own(seen.taken(), end, number))
+                    for images in of_one_size(batch):
+                        yield Pictures(part, images)
+                    yield from self._took(part, shrunk(batch), self._own(seen.taken(), end, number))
                     if self._cut_off.is_set():
                         return None
                 more = not left and next(frames, None) is not None

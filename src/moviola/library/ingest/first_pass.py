@@ -26,7 +26,7 @@ from moviola.library.ingest.decode_ahead import side_by_side
 from moviola.library.ingest.film_parts import BATCH
 from moviola.library.ingest.frame_features import require_no_link
 from moviola.library.ingest.plan import FoundFile
-from moviola.media import MediaInfo, key_frames, probe, said_by_name
+from moviola.media import MediaInfo, key_frames, of_one_size, probe, said_by_name
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
 
@@ -69,7 +69,7 @@ class Glimpse:
 class _Batch:
     info: MediaInfo
     times: Sequence[float]
-    images: NDArray[np.uint8]
+    images: Sequence[NDArray[np.uint8]]
 
 
 def newest_first(files: Iterable[FoundFile]) -> list[FoundFile]:
@@ -106,7 +106,7 @@ def glimpses(
     with closing(side_by_side((_batches(file, size, own) for file in files), compute_threads())) as steps:
         for number, batch in steps:
             if batch is not None:
-                rows[number].append(encode(batch.images))
+                rows[number] += map(encode, batch.images)
                 batches[number].append(batch)
                 on_frames(files[number], batch.times[-1])
                 continue
@@ -138,6 +138,6 @@ def _batches(file: FoundFile, size: FrameSize, own: bool) -> Iterator[_Batch]:
         info = probe(file.path)
         frames = key_frames(file.path, size, APART) if info.about >= SHORTEST else iter(())
         while batch := list(islice(frames, BATCH)):
-            yield _Batch(info, [time for time, _ in batch], np.stack([image for _, image in batch]))
+            yield _Batch(info, [time for time, _ in batch], of_one_size([image for _, image in batch]))
     except (MediaError, OSError):
         return

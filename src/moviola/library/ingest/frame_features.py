@@ -50,6 +50,7 @@ from moviola.media import (
     in_language,
     joined,
     name_beside,
+    of_one_size,
     probe,
     read_facts,
     read_subtitles,
@@ -364,7 +365,8 @@ def _decoded_alone(
         with sample_frames(file.path, rate=rate, size=size) as stream:
             frames = iter(stream)
             while batch := [frame.image for frame in islice(frames, BATCH)]:
-                yield Pictures(0, np.stack(batch))
+                for images in of_one_size(batch):
+                    yield Pictures(0, images)
         yield Rest(stream.duration, (), None, [], stream.broken_at, stream.checksum)
 
     return _refused_if_unreadable(file, steps())
