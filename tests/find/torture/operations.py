@@ -22,7 +22,7 @@ from moviola.encoders import load_encoder
 from moviola.errors import InvalidValue
 from moviola.export import FORMATS, write_moments
 from moviola.files.toml import read_toml, write_toml
-from moviola.library import compact, mend_settings, repair
+from moviola.library import IngestProgress, Paused, compact, mend_settings, repair
 from moviola.library.disk.settings import FORMAT_VERSION
 from moviola.library.userdata.values import Mark
 from moviola.search import Library, Marked, MarkedMoment
@@ -237,8 +237,83 @@ def _use_encoder(folder: Path, films: Path) -> None:
 def _before_encoder(folder: Path) -> None:
     with Library(folder / "library") as library:
         library.indexer.use(refiner="demo")
-    if not folder.with_name("encoder").exists():
-        write_other_encoder(folder.with_name("encoder"))
+    for seed, name in enumerate(("encoder", "third")):
+        if not folder.with_name(name).exists():
+            write_other_encoder(folder.with_name(name), seed)
+
+
+def _after(videos: int) -> Callable[[IngestProgress], None]:
+    """Interrupts a change when some videos are encoded."""
+
+    def stop(step: IngestProgress) -> None:
+        if step.done == videos:
+            raise Paused
+
+    return stop
+
+
+def _before_goes_on(folder: Path) -> None:
+    """A change of encoder that answers by both, in which a video was renamed, one replaced, one removed and
+    one brought in.
+    """
+    _before_encoder(folder)
+    films = folder.parent / "films"
+    with Library(folder / "library") as library:
+        change = str(folder.with_name("encoder"))
+        library.indexer.use_encoder(change, frame_rate=2.0, both_from=0.1, progress=_after(2))
+        (films / "a.mp4").rename(films / "renamed.mp4")
+        (films / "twice" / "a.mp4").unlink()
+        small_film(films / "b.mp4", 9, "Another one.")
+        library.indexer.remove(["d"])
+        library.index(films, ocr=False)
+
+
+def _goes_on(folder: Path, films: Path) -> None:
+    with Library(folder) as library:
+        library.indexer.use_encoder(str(films.with_name("encoder")), frame_rate=2.0)
+        library.indexer.restore({"d"} - _ids(library))
+
+
+def _change_mind(folder: Path, films: Path) -> None:
+    """To a second encoder, back to the first one, which gives that up, and to a third one."""
+    second, third = (str(films.with_name(name)) for name in ("encoder", "third"))
+    with Library(folder) as library:
+        begun = library.catalogue.change()
+        if library.settings.encoder != third and (begun is None or begun.encoder != third):
+            if begun is None:
+                library.indexer.use_encoder(second, segment_seconds=3.0, progress=_after(1))
+            library.indexer.use_encoder("demo", segment_seconds=2.0)
+        library.indexer.use_encoder(third)
+
+
+def _before_without_files(folder: Path) -> None:
+    """A folder, of which a video has a concept and one a moment in a collection, is away."""
+    _before_encoder(folder)
+    films = folder.parent / "films"
+    (films / "b.mp4").unlink()
+    (films / "a.mp4").unlink()
+    (films / "twice" / "a.mp4").unlink()
+
+
+def _without_files(folder: Path, films: Path) -> None:
+    with Library(folder) as library:
+        library.indexer.use_encoder(str(films.with_name("encoder")), without_files=True)
+
+
+def _before_weights(folder: Path) -> None:
+    """The weights of the encoder in use have changed under its name."""
+    encoder = folder.with_name("weights")
+    shutil.rmtree(encoder, ignore_errors=True)
+    write_other_encoder(encoder)
+    with Library(folder / "library") as library:
+        library.indexer.use_encoder(str(encoder))
+    shutil.rmtree(encoder)
+    write_other_encoder(encoder, 1)
+
+
+def _use_weights(folder: Path, films: Path) -> None:
+    with Library(folder) as library:
+        library.indexer.use_encoder(str(films.with_name("weights")))
 
 
 def _export(name: str) -> Operation:
@@ -290,6 +365,14 @@ OPERATIONS: dict[str, Operation] = {
     "forget concept": Operation(_opened(_forget_concept)),
     "use": Operation(_opened(lambda library: library.indexer.use(refiner="demo"))),
     "use encoder": Operation(_use_encoder, _before_encoder),
+    "use frame rate": Operation(
+        _opened(lambda library: library.indexer.use_encoder(frame_rate=2.0, segment_seconds=3.0))
+    ),
+    "use segments": Operation(_opened(lambda library: library.indexer.use_encoder(segment_seconds=3.0))),
+    "use weights": Operation(_use_weights, _before_weights),
+    "use encoder without files": Operation(_without_files, _before_without_files),
+    "change of encoder goes on": Operation(_goes_on, _before_goes_on),
+    "change of mind": Operation(_change_mind, _before_encoder),
     "use index": Operation(_opened(lambda library: library.indexer.use_index("reranked"))),
     "compact": Operation(_opened(lambda library: compact(library.store))),
     "repair": Operation(_opened(lambda library: repair(library.store)), _damage),

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from moviola.errors import EncoderMismatch
 from moviola.features.shards import Extent
 from moviola.library import read_concept, verify
 from moviola.search import Library
@@ -30,7 +31,8 @@ class Seen:
         problems: what ``verify`` says.
         damages: those of them that concern a video, or that cannot be repaired.
         parts: all that is stored, by kind: ``videos`` (paths, states, durations, features by their digests,
-            cues, shots, readings), ``removed`` ones with all of that, ``copies``, ``captures``, ``roots``,
+            cues, shots, readings), ``features by
+            other encoders``, ``removed`` ones with all of that, ``copies``, ``captures``, ``roots``,
             ``stills``, ``kept`` entries, ``alerts``, ``concepts``, ``settings``.
         beside: content of each file beside the library.
     """
@@ -66,6 +68,15 @@ def _parts(library: Library) -> Iterator[tuple[str, Parts]]:
     videos = catalogue.videos()
     named = {video.row: video.video_id for video in videos}
     yield "videos", {video.video_id: _video(library, video) for video in videos}
+    others = {key: one for key, one in catalogue.other_frames().items() if not _is_of_change(library, key[1])}
+    yield (
+        "features by other encoders",
+        {
+            (named[row], key): library.store.features_in("frames", one.dim).intact(one.extent)
+            for (row, key), one in others.items()
+            if row in named
+        },
+    )
     removed: Parts = {}
     for one in catalogue.removed():
         content = catalogue.removed_content(one.row)
@@ -105,17 +116,31 @@ def _video(library: Library, video: Any) -> tuple[object, ...]:
 def _without_rows(content: dict[str, list[dict[str, Any]]]) -> object:
     """Rows of a removed video, but for numbers of rows and places of features, which moves change."""
     own = {"row", "video", "rowid", "frame_shard", "frame_offset", "cue_shard", "cue_offset", "mtime_ns"}
+    of_others = {"shard", "offset"}
     return {
-        table: [{name: value for name, value in row.items() if name not in own} for row in rows]
+        table: [
+            {
+                name: value
+                for name, value in row.items()
+                if name not in own and not (table == "other_frames" and name in of_others)
+            }
+            for row in rows
+        ]
         for table, rows in content.items()
         if rows and table != "roots"
     }
 
 
 def _features_of(library: Library, content: dict[str, list[dict[str, Any]]]) -> list[bool]:
-    """Whether the features of a removed video are there and whole."""
+    """Whether the features of a removed video are there and whole, those by another encoder, too."""
     store, (video,) = library.store, content["videos"]
-    return [
+    others = [
+        store.features_in("frames", one["dim"]).intact(
+            Extent(*(one[name] for name in ("shard", "offset", "count", "crc")))
+        )
+        for one in content.get("other_frames", [])
+    ]
+    return others + [
         shards.intact(Extent(*(video[f"{kind}_{name}"] for name in ("shard", "offset", "count", "crc"))))
         for kind, shards in (("frame", store.frame_features), ("cue", store.cue_features))
         if video[f"{kind}_shard"] is not None
@@ -158,6 +183,16 @@ def _alerts(library: Library, named: dict[int, str]) -> Parts:
     return found
 
 
-def _concept(library: Library, name: str) -> tuple[object, ...]:
-    one = read_concept(library.folder, library.settings, name)
+def _is_of_change(library: Library, key: str) -> bool:
+    """Whether features by a key are those that a change of encoder is making, which come one by one."""
+    target = library.catalogue.change()
+    return target is not None and target.pictures_key == key
+
+
+def _concept(library: Library, name: str) -> object:
+    """Its moments and what they have taught; of one that cannot be looked at, why."""
+    try:
+        one = read_concept(library.folder, library.settings, name)
+    except EncoderMismatch as error:
+        return str(error)
     return one.title, one.right.tobytes(), one.wrong.tobytes(), one.moments

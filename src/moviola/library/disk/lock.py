@@ -14,7 +14,7 @@ __all__ = ["LOCK", "drafts_in", "is_being_written", "sweep_drafts", "writing"]
 LOCK = ".lock"
 """Name of the lock file."""
 
-_FOLDERS = (".", "backups", "index", "models/*", "concepts", "cache")
+_FOLDERS = (".", "backups", "index", "models/*", "concepts", "concepts/next", "cache")
 """Where drafts are written; readers, who hold no lock, write some of those in the cache."""
 _OF_THE_HOLDER = "index/*-new.*"
 """Files without the name of a draft that only the lock's holder writes."""
