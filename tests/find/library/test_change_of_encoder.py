@@ -253,6 +253,38 @@ def test_a_changed_or_damaged_film_is_named(library: Library, other: str) -> Non
     assert all("has changed" in reason for reason in done.waiting.values())
 
 
+def test_files_that_change_under_way(library: Library, fresh: Path, other: str) -> None:
+    """One that is replaced while others are encoded had the pictures of another film from then on; one that
+    is renamed, or gone, keeps what it has until it is indexed, and one that comes in is not lost.
+    """
+    films, hurried = library.folder.parent / "films", list[str]()
+
+    def hurry(step: IngestProgress) -> None:
+        if not hurried:
+            hurried.append(step.video_id)
+            small_film(films.parent / "b.mp4", 77).replace(films / "b.mp4")
+            (films / "c.mp4").rename(films / "renamed.mp4")
+            small_film(films / "new.mp4", 9)
+
+    before = answers(library)
+    # Both are decoded ahead, so that it is only known afterwards what they were.
+    done = library.indexer.use_encoder(other, progress=hurry)
+    assert hurried and not done.done and "b" in done.waiting
+    assert "b.mp4: has changed while it was read" in done.waiting["b"]
+    assert answers(library) == before
+    library.indexer.use_encoder("demo")
+    (films / "b.mp4").unlink()
+    shutil.copyfile(fresh.parent / "films" / "b.mp4", films / "b.mp4")
+    library.index(films, ocr=False, speech="none", sounds="none")
+    assert library.indexer.use_encoder(other).done
+    library.indexer.remove(["new", "d"])
+    (films / "new.mp4").unlink()
+    with Library(fresh, read_only=True) as wanted:
+        ours, theirs = features(library), features(wanted)
+        for name in "abc":
+            np.testing.assert_array_equal(ours[name], theirs[name])
+
+
 def test_other_frame_rates_segments_and_precisions(library: Library, films: Path, tmp_path: Path) -> None:
     """A frame rate encodes again; a length of segments makes the index again alone."""
     shards = library.store.frame_features.shards()

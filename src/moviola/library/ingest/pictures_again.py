@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from moviola.features import Extent
@@ -31,9 +31,11 @@ Progress = Callable[[IngestProgress], None]
 def encode_pictures(
     files: Sequence[FoundFile], encoders: LibraryEncoders, settings: Settings, progress: Progress
 ) -> Iterator[Encoded | Refused]:
-    """Pictures of files, encoded, in the order of the files; nothing else of them is read."""
+    """Pictures of files, encoded, in the order of the files; nothing else of them is read. A file that has
+    changed since it was found is refused: its pictures would be those of another film.
+    """
     # With PyAV, which a search does without.
-    from moviola.library.ingest.frame_features import EncodedPart, encode_videos
+    from moviola.library.ingest.frame_features import EncodedPart, Refused, encode_videos
 
     visual, done = encoders.visual, 0
     assert visual is not None
@@ -45,8 +47,16 @@ def encode_pictures(
         files, visual.frame_size, encoders.rows, settings.frame_rate, on_frames, shots=False
     ):
         if not isinstance(outcome, EncodedPart):  # films come whole here
-            yield outcome
+            same = isinstance(outcome, Refused) or _is_as_found(outcome.file)
+            yield outcome if same else Refused(outcome.file, reason("changed since"))
             done += 1
+
+
+def _is_as_found(file: FoundFile) -> bool:
+    with suppress(OSError):
+        status = file.path.stat()
+        return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+    return False
 
 
 def file_of(store: LibraryStore, video: VideoRow) -> FoundFile | str:
