@@ -7,17 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.files.file_rows import Rows
+from moviola.files.parts import Groups, NewFile, PartFile
 
 __all__ = [
-    "ROWS_AT_ONCE", "Groups", "Ids", "Index", "IndexStats", "MadeOf", "NewFile", "PartFile", "best_first",
-    "parts_of",
+    "ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "MadeOf", "best_first", "parts_of",
 ]  # fmt: skip
 
 Ids = NDArray[np.int64]
@@ -53,25 +53,6 @@ class IndexStats:
     scanned_bytes: int
     ranked_bytes: int
     parameters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class PartFile:
-    """A file of an index that never changes, and one with a bit for each of its vectors that is removed."""
-
-    path: Path
-    gone: Path | None = None
-
-
-Groups = tuple[tuple[PartFile, ...], ...]
-"""Files of an index, in groups that are searched as one each."""
-
-
-class NewFile(Protocol):
-    """Makes a file of an index."""
-
-    def __call__(self, write: Callable[[Path], None], kind: str = "faiss") -> Path:
-        """The lasting path of what ``write`` writes; ``kind`` is its suffix, ``gone`` for bits of vectors."""
 
 
 class MadeOf(Generic[Made]):

@@ -17,23 +17,19 @@ would take longer than any search. ``thorough`` compares all.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
-from moviola.files.drafts import DRAFTS, is_abandoned
-from moviola.files.regular import open_regular, read_regular
-from moviola.files.writing import atomic_write, draft_of, write_json
-from moviola.index.contract import Ids, Index, PartFile
+from moviola.errors import DataError, SegmentIndexError
+from moviola.files.parts import NamedFile, clear, named_of, new_files, publish, read_manifest
+from moviola.files.writing import atomic_write
+from moviola.index.contract import Ids, Index
 
 __all__ = ["home_of", "load_index", "save_index"]
 
@@ -47,68 +43,17 @@ _KEYS = {
     1: {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"},
     2: {"format", "backend", "groups", "deltas", "dim", "parameters", "tag"},
 }
-_LONGEST_MANIFEST = 1 << 20  # bytes
 # Format of manifests; those without a number are of format 1, which named one file and at most one delta.
 _FORMAT = 2
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file that a manifest names; ``size`` is None in those of earlier versions.
-
-    ``changes`` are those of a delta; ``gone`` has the bits of removed vectors of another file.
-    """
-
-    path: Path
-    sha256: str
-    size: int | None
-    changes: int = 0
-    gone: _File | None = None
-
-    @classmethod
-    def named_by_digest(cls, written: Path, stem: str, changes: int = 0) -> _File:
-        with written.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        path = written.replace(written.with_name(f"{stem}-{digest[:16]}{written.suffix}"))
-        return cls(path, digest, path.stat().st_size, changes)
-
-    @classmethod
-    def named(cls, manifest: Path, entry: dict[str, Any], kind: str) -> _File:
-        """From a manifest's entry; a foreign name must not lead out of the library's folder."""
-        file, size, gone = str(entry["file"]), entry.get("size"), entry.get("gone")
-        if not re.fullmatch(rf"{re.escape(manifest.stem)}-[0-9a-f]+\.{kind}", file):
-            raise SegmentIndexError(
-                f"{manifest}: names the vector file {file!r}, not one of this index; rebuild the index"
-            )
-        return cls(
-            manifest.with_name(file), str(entry["sha256"]), None if size is None else int(size),
-            int(entry.get("changes", 0)), cls.named(manifest, gone, "gone") if gone else None,
-        )  # fmt: skip
-
-    @property
-    def part(self) -> PartFile:
-        return PartFile(self.path, self.gone.path if self.gone else None)
-
-    @property
-    def entry(self) -> dict[str, Any]:
-        entry = {"file": self.path.name, "sha256": self.sha256, "size": self.size}
-        if self.changes:
-            entry["changes"] = self.changes
-        return {**entry, "gone": self.gone.entry} if self.gone else entry
-
-    def require_intact(self, content: bool) -> None:
-        """Compare length and, if wanted or nothing else is known, ``content`` with the manifest."""
-        try:
-            with os.fdopen(open_regular(self.path), "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                intact = self.size in (None, size)
-                if intact and (content or self.size is None):
-                    intact = hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
-        except OSError as error:
-            reason = error.strerror
-            raise SegmentIndexError(f"{self.path}: cannot be read ({reason}); rebuild the index") from error
-        if not intact:
-            raise SegmentIndexError(f"{self.path}: the content does not match its SHA-256; rebuild the index")
+@contextmanager
+def _rebuilt() -> Iterator[None]:
+    """Errors of files as those of an index, with the remedy."""
+    try:
+        yield
+    except DataError as error:
+        raise SegmentIndexError(f"{error}; rebuild the index") from error
 
 
 @dataclass(frozen=True)
@@ -116,8 +61,8 @@ class _Manifest:
     """What a manifest says, and its digest."""
 
     backend: str
-    groups: tuple[tuple[_File, ...], ...]
-    deltas: tuple[_File, ...]
+    groups: tuple[tuple[NamedFile, ...], ...]
+    deltas: tuple[NamedFile, ...]
     parameters: dict[str, int]
     tag: str
     digest: str
@@ -125,30 +70,26 @@ class _Manifest:
     @classmethod
     def read(cls, path: Path) -> _Manifest:
         """Raises :class:`SegmentIndexError` for a damaged one, or one that names foreign files."""
-        try:
-            values = json.loads(read_regular(path, _LONGEST_MANIFEST))
-            number = values.get("format", 1)
-            if number not in _KEYS:
-                raise ValueError(f"format {number!r:.40}; this version reads 1 to {_FORMAT}")
-            # Early manifests have no digest, and no number either.
-            digest = values.pop("digest", None)
-            if values.keys() - _KEYS[number] or ("format" in values and digest != _digest(values)):
-                raise ValueError("it does not match its digest")
-            groups, deltas = values.get("groups"), values.get("deltas")
-            if number == 1:
-                groups, deltas = [[values]], [values["delta"]] if values.get("delta") else []
-            return cls(
-                str(values["backend"]),
-                tuple(tuple(_File.named(path, entry, "faiss") for entry in group) for group in groups),
-                tuple(_File.named(path, entry, "delta") for entry in deltas),
-                {str(key): int(value) for key, value in (values.get("parameters") or {}).items()},
-                str(values["tag"]), _digest(values),
-            )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
+        with _rebuilt():
+            values = read_manifest(path, _KEYS)
+            try:
+                groups, deltas = values.get("groups"), values.get("deltas")
+                if values.get("format", 1) == 1:
+                    groups, deltas = [[values]], [values["delta"]] if values.get("delta") else []
+                return cls(
+                    str(values["backend"]),
+                    tuple(tuple(NamedFile.of_entry(path, one, "faiss") for one in group) for group in groups),
+                    tuple(NamedFile.of_entry(path, one, "delta") for one in deltas),
+                    {str(key): int(value) for key, value in (values.get("parameters") or {}).items()},
+                    str(values["tag"]), values["digest"],
+                )  # fmt: skip
+            except DataError:
+                raise
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"{path}: damaged manifest ({error!r})") from error
 
     @property
-    def files(self) -> list[_File]:
+    def files(self) -> list[NamedFile]:
         named = [*(file for group in self.groups for file in group), *self.deltas]
         return [*named, *(file.gone for file in named if file.gone)]
 
@@ -168,25 +109,15 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
         "deltas": [file.entry for file in deltas],
         "dim": index.dim, "parameters": index.parameters, "tag": tag,
     }  # fmt: skip
-    digest = _digest(manifest)
-    write_json(folder / f"{name}.json", {**manifest, "digest": digest}, indent=1, follow=False)
+    digest = publish(folder, name, manifest)
     _count_changes(index, digest)
     index.published()
-    # Files of the previous manifest, and drafts of killed processes.
-    files = [*(file for group in groups for file in group), *deltas]
-    named = {file.path.name for one in files for file in (one, one.gone) if file}
-    for old in (*folder.glob(f"{name}-*"), *filter(is_abandoned, folder.glob(DRAFTS))):
-        if old.name not in named:
-            old.unlink(missing_ok=True)
+    clear(folder, name, (*(file for group in groups for file in group), *deltas))
 
 
 def _count_changes(index: Index, digest: str) -> None:
     """Have an index count changes from what a manifest says."""
     index.origin, index.added, index.removed = digest, index.added[:0], index.removed[:0]
-
-
-def _digest(manifest: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def home_of(folder: Path, name: str) -> str:
@@ -196,19 +127,12 @@ def home_of(folder: Path, name: str) -> str:
 
 def _written(
     index: Index, folder: Path, name: str
-) -> tuple[tuple[tuple[_File, ...], ...], tuple[_File, ...]]:
+) -> tuple[tuple[tuple[NamedFile, ...], ...], tuple[NamedFile, ...]]:
     """Groups and deltas of an index, after all that is new was written."""
     stored = _stored(index, folder, name)
     known = {} if stored is None else {file.path.name: file for file in stored.files}
 
-    def new(write: Callable[[Path], None], kind: str = "faiss") -> Path:
-        written = folder / f"{name}-new.{kind}"
-        with draft_of(written, follow=False) as draft:
-            write(draft)
-        file = _File.named_by_digest(written, name)
-        known[file.path.name] = file
-        return file.path
-
+    new = new_files(folder, name, known)
     whole = stored is None or stored.bytes < _WRITTEN_WHOLE_BYTES
     if stored is not None:
         changes = len(index.added) + len(index.removed)
@@ -220,11 +144,7 @@ def _written(
             delta = index.removed, index.added, vectors
             return stored.groups, _with_delta(stored.deltas, delta, folder / f"{name}-new.delta")
     groups = index.write_groups(new, whole=whole)
-    return tuple(tuple(_file_of(part, known) for part in group) for group in groups), ()
-
-
-def _file_of(part: PartFile, known: Mapping[str, _File]) -> _File:
-    return replace(known[part.path.name], gone=known[part.gone.name] if part.gone else None)
+    return tuple(tuple(named_of(part, known) for part in group) for group in groups), ()
 
 
 def _stored(index: Index, folder: Path, name: str) -> _Manifest | None:
@@ -241,7 +161,7 @@ _Delta = tuple[Ids, Ids, NDArray[np.floating[Any]]]
 """Removed ids, added ids, and vectors of these."""
 
 
-def _with_delta(deltas: tuple[_File, ...], last: _Delta, written: Path) -> tuple[_File, ...]:
+def _with_delta(deltas: tuple[NamedFile, ...], last: _Delta, written: Path) -> tuple[NamedFile, ...]:
     """Deltas, and one more, which is written; joined in one where there are many."""
     if len(deltas) >= _DELTAS:
         last, deltas = _joined([*(_delta(file.path) for file in deltas), last]), ()
@@ -249,7 +169,7 @@ def _with_delta(deltas: tuple[_File, ...], last: _Delta, written: Path) -> tuple
     with atomic_write(written, "wb", follow=False) as file:
         np.savez(file, added=added, vectors=vectors, removed=removed)
     stem = written.stem.removesuffix("-new")
-    return (*deltas, _File.named_by_digest(written, stem, len(added) + len(removed)))
+    return (*deltas, NamedFile.by_digest(written, stem, len(added) + len(removed)))
 
 
 def _delta(path: Path) -> _Delta:
@@ -322,7 +242,8 @@ def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: b
         raise SegmentIndexError(f"{path}: of the unknown type {manifest.backend!r}; rebuild the index")
     read = thorough or manifest.bytes <= _CHECKED_BYTES
     for file in manifest.files:
-        file.require_intact(read or file.path.suffix != ".faiss")
+        with _rebuilt():
+            file.require_intact(read or file.path.suffix != ".faiss")
     groups = (tuple(one.part for one in own) for own in manifest.groups)
     index = kind.read_groups(tuple(groups))
     index.parameters |= {

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from moviola.errors import SegmentIndexError
 from moviola.files.array_file import map_arrays, write_arrays
 from moviola.files.file_rows import FileRows, Rows
+from moviola.files.parts import Groups, NewFile, PartFile, gone_of, with_gone
 from moviola.index.coded_lists import CodedLists, JoinedLists, learnt_lists
-from moviola.index.contract import Groups, Ids, NewFile, PartFile
+from moviola.index.contract import Ids
 from moviola.index.half_rows import HalfRows
 
 __all__ = [
-    "FAN_OUT", "FIRST", "GONE", "KEPT", "LARGEST", "Group", "Parts", "RowSpan", "RowsFile", "merges",
-    "write_part",
+    "FAN_OUT", "FIRST", "GONE", "KEPT", "LARGEST", "Group", "Parts", "RowSpan", "RowsFile", "write_part",
 ]  # fmt: skip
 
 FIRST = 4096
@@ -67,20 +67,13 @@ class RowsFile:
         arrays = _arrays(part.path, ("ids", "vectors"))
         count, dim = arrays["vectors"].values.shape
         rows = HalfRows(part.path, arrays["vectors"].offset, (count, dim))
-        gone = np.empty(0, np.int64)
-        if part.gone is not None:
-            bits = _arrays(part.gone, ("gone",))["gone"].values
-            gone = np.flatnonzero(np.unpackbits(bits, count=count, bitorder="little"))
-        return cls(part.path, arrays["ids"].values, rows, gone, part.gone)
+        return cls(
+            path=part.path, ids=arrays["ids"].values, rows=rows, gone=gone_of(part, count), bits=part.gone
+        )
 
     def published(self, gone: Ids, new: NewFile) -> PartFile:
         """The file with those that are gone now, (g,) int64, which are written if they are others."""
-        if np.array_equal(gone, self.gone):
-            return PartFile(self.path, self.bits)
-        there = np.zeros(len(self.ids), np.bool_)
-        there[gone] = True
-        bits = np.packbits(there, bitorder="little")
-        return PartFile(self.path, new(lambda draft: write_arrays(draft, {"gone": (bits, "u1")}), "gone"))
+        return with_gone(PartFile(self.path, self.bits), len(self.ids), self.gone, gone, new)
 
 
 def _arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
@@ -260,26 +253,3 @@ class Parts:
 def are_in(values: Ids, some: Ids) -> NDArray[np.bool_]:
     """Which of values (n,) are among some (m,), rising, not empty."""
     return np.asarray(some[np.minimum(np.searchsorted(some, values), len(some) - 1)] == values)
-
-
-def merges(sizes: Sequence[int]) -> list[list[int]]:
-    """Which groups, by place, become one: those of :data:`FAN_OUT` or more of one class of size.
-
-    The sizes of a class begin with one more power of the fan-out. Each group is in one list.
-    """
-    bundles = [[place] for place in range(len(sizes))]
-
-    def size(bundle: list[int]) -> int:
-        return sum(sizes[place] for place in bundle)
-
-    most = FIRST
-    while most < LARGEST // 2:
-        least, most = (most if most > FIRST else 0), most * FAN_OUT
-        members = [one for one in bundles if least <= size(one) < min(most, LARGEST // 2)]
-        members.sort(key=size)
-        while len(members) >= FAN_OUT or sum(map(size, members)) >= LARGEST:
-            taken: list[list[int]] = []
-            while members and sum(map(size, taken)) < LARGEST:
-                taken.append(members.pop(0))
-            bundles = [one for one in bundles if one not in taken] + [[at for one in taken for at in one]]
-    return bundles

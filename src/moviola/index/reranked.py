@@ -25,19 +25,12 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.files.array_file import MAGIC
 from moviola.files.file_rows import Rows, rows_in_file
-from moviola.index.contract import (
-    ROWS_AT_ONCE,
-    Groups,
-    Ids,
-    IndexStats,
-    MadeOf,
-    NewFile,
-    PartFile,
-    parts_of,
-)
+from moviola.files.parts import Groups, NewFile, PartFile, merges
+from moviola.index.contract import ROWS_AT_ONCE, Ids, IndexStats, MadeOf, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.lookups import Chosen, Lookup, best_of
 from moviola.index.parts import (
+    FAN_OUT,
     FIRST,
     GONE,
     KEPT,
@@ -46,7 +39,6 @@ from moviola.index.parts import (
     Parts,
     RowsFile,
     RowSpan,
-    merges,
     write_part,
 )
 from moviola.index.trained import TrainedIndex
@@ -224,7 +216,7 @@ class RerankedIndex(TrainedIndex):
         sizes = [live[number] for number in numbers]
         bundles = [
             _Bundle([numbers[at] for at in places if at < len(numbers)], len(numbers) in places)
-            for places in merges([*sizes, recent] if recent else sizes)
+            for places in merges([*sizes, recent] if recent else sizes, FIRST, FAN_OUT, LARGEST)
         ]
         for bundle in bundles:
             every = sum(len(main.groups[number]) for number in bundle.groups)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from milvus_server import RunningMilvus, written_through
 from moviola.errors import InvalidValue, SegmentIndexError
+from moviola.files.parts import Groups
 from moviola.index import Index, backends_of, load_index, save_index
-from moviola.index.contract import Groups
 
 DIM = 16
 ALL = backends_of("example-plain")
@@ -283,11 +283,11 @@ def test_a_manifest_leads_to_no_other_file(
     parts = [{"groups": [[foreign]]}, {"deltas": [foreign]}, {"groups": [[{**foreign, "gone": foreign}]]}]
     for part in parts:
         path.write_text(json.dumps(sealed({**manifest, **part})))
-        with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
+        with pytest.raises(SegmentIndexError, match=r"segments\.json: names the file .*rebuild"):
             load_index(tmp_path / "index", "segments", backends)
     first = {key: manifest[key] for key in ("backend", "dim", "tag")} | foreign
     path.write_text(json.dumps(first))  # as one of before digests
-    with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
+    with pytest.raises(SegmentIndexError, match=r"segments\.json: names the file .*rebuild"):
         load_index(tmp_path / "index", "segments", backends)
 
 

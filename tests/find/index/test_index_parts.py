@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.files.parts import merges
 from moviola.index import BACKENDS, Index, TrainedIndex, load_index, parts, reranked, save_index
 from moviola.index import files as index_files
 
@@ -234,7 +235,7 @@ def test_damage_of_any_file_is_noticed(tmp_path: Path, suffix: str, how: str) ->
 @given(sizes=st.lists(st.integers(1, parts.LARGEST), max_size=60))
 def test_merges_leave_few_groups_of_a_size(sizes: list[int]) -> None:
     """Each once; of each class fewer than the fan-out; none that is full grows, none beyond all bounds."""
-    bundles = parts.merges(sizes)
+    bundles = merges(sizes, parts.FIRST, parts.FAN_OUT, parts.LARGEST)
     assert sorted(place for bundle in bundles for place in bundle) == list(range(len(sizes)))
     merged = [sum(sizes[place] for place in bundle) for bundle in bundles]
     for bundle, size in zip(bundles, merged, strict=True):
