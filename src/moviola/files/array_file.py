@@ -1,4 +1,5 @@
-"""Named arrays in one file, each on a page of its own, so that all can be used without reading any.
+"""Named arrays in one file, each that fills a page on pages of its own, so that all can be used without
+reading any.
 
 The file begins with eight bytes that name the format, the length of a header (uint64, little-endian) and the
 header, JSON: data type, shape and offset in the file of each array.
@@ -27,7 +28,9 @@ __all__ = [
 ]  # fmt: skip
 
 MAGIC = b"moviola\x01"
-_PAGE = 4096
+_PAGE, _LINE = 4096, 64
+# Bytes of an array in the header besides its name, at most.
+_OF_HEADER = 100
 _ROWS_AT_ONCE = 1 << 12
 # Errors that reading a damaged header can raise.
 _DAMAGED = (
@@ -38,11 +41,12 @@ _DAMAGED = (
 def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
     """Write arrays (n, ...), or rows in a file, with the data types in which they are to be stored."""
     header: dict[str, list[Any]] = {}
-    offset = _PAGE
+    offset = _up_to(len(MAGIC) + 8 + sum(len(name) + _OF_HEADER for name in arrays), _PAGE)
     for name, (array, dtype) in arrays.items():
-        header[name] = [dtype, list(array.shape), offset]
         size = math.prod(array.shape) * np.dtype(dtype).itemsize
-        offset += -(-size // _PAGE) * _PAGE
+        offset = _up_to(offset, _PAGE if size >= _PAGE else _LINE)
+        header[name] = [dtype, list(array.shape), offset]
+        offset += size
     text = json.dumps(header).encode()
     with path.open("wb") as file:
         file.write(MAGIC + np.uint64(len(text)).tobytes() + text)
@@ -51,6 +55,10 @@ def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
             for begin in range(0, len(array), _ROWS_AT_ONCE):
                 file.write(np.ascontiguousarray(array[begin : begin + _ROWS_AT_ONCE], dtype).tobytes())
         file.truncate(offset)
+
+
+def _up_to(offset: int, multiple: int) -> int:
+    return -(-offset // multiple) * multiple
 
 
 @dataclass(frozen=True)

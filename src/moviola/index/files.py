@@ -73,7 +73,7 @@ class _Manifest:
         with _rebuilt():
             values = read_manifest(path, _KEYS)
             try:
-                groups, deltas = values.get("groups"), values.get("deltas")
+                groups, deltas = values.get("groups", ()), values.get("deltas", ())
                 if values.get("format", 1) == 1:
                     groups, deltas = [[values]], [values["delta"]] if values.get("delta") else []
                 return cls(

@@ -170,7 +170,7 @@ class RerankedIndex(TrainedIndex):
             self._write_live(path, (), range(len(main.files)), recent=True)
 
     def write_groups(self, new: NewFile, *, whole: bool) -> Groups:
-        """Write later vectors as a group, and merge groups (:func:`moviola.index.parts.merges`)."""
+        """Write later vectors as a group, and merge groups (:func:`moviola.files.parts.merges`)."""
         main = self._main
         if main is None or len(self) < self.LEAST:
             groups: Groups = ((PartFile(new(self.write)),),)

@@ -242,13 +242,10 @@ class UnitedCatalogue(Catalogue):
         return part.account(own)
 
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
-        own = self.rows_by_part(videos)
-        return self._by_row(lambda part, rows: part.shots_of(rows) if rows else {}, own)
+        return self._by_row(lambda part, rows: part.shots_of(rows) if rows else {}, videos)
 
     def tracks(self, videos: Collection[int] | None = None) -> dict[int, list[CueTrack]]:
-        if videos is None:
-            return self._by_row(lambda part, _: part.tracks())
-        return self._by_row(lambda part, rows: part.tracks(rows), self.rows_by_part(videos))
+        return self._by_row(Catalogue.tracks, videos)
 
     def sayings(self, row: int | None = None) -> Mapping[int, tuple[Saying, ...]]:
         if row is None:
@@ -257,11 +254,11 @@ class UnitedCatalogue(Catalogue):
         said = part.sayings(own).get(own)
         return {} if said is None else {row: said}
 
-    def captures(self) -> dict[int, Capture]:
-        return self._by_row(lambda part, _: part.captures())
+    def captures(self, rows: Collection[int] | None = None) -> dict[int, Capture]:
+        return self._by_row(Catalogue.captures, rows)
 
-    def routes(self) -> dict[int, tuple[Waypoint, ...]]:
-        return self._by_row(lambda part, _: part.routes())
+    def routes(self, rows: Collection[int] | None = None) -> dict[int, tuple[Waypoint, ...]]:
+        return self._by_row(Catalogue.routes, rows)
 
     def sounds_read(self) -> dict[int, str]:
         return self._by_row(lambda part, _: part.sounds_read())
@@ -271,22 +268,23 @@ class UnitedCatalogue(Catalogue):
 
     def _by_row(
         self,
-        of: Callable[[Catalogue, Sequence[int]], Mapping[int, Value]],
-        rows: Sequence[Sequence[int]] | None = None,
+        of: Callable[[Catalogue, Sequence[int] | None], Mapping[int, Value]],
+        rows: Collection[int] | None = None,
     ) -> dict[int, Value]:
-        """What each catalogue gives by row number, of rows of its own where some are given."""
-        given = rows or [()] * len(self.parts)
+        """What each catalogue gives by row number, of all or of some rows."""
+        given = [None] * len(self.parts) if rows is None else self.rows_by_part(rows)
         return {
             row + place * STRIDE: value
             for place, (part, own) in enumerate(zip(self.parts, given, strict=True))
             for row, value in of(part, own).items()
         }
 
-    def copies(self) -> list[Copy]:
+    def copies(self, rows: Collection[int] | None = None) -> list[Copy]:
+        given = [None] * len(self.parts) if rows is None else self.rows_by_part(rows)
         every = (
             replace(copy, video=copy.video + place * STRIDE)
-            for place, part in enumerate(self.parts)
-            for copy in part.copies()
+            for place, (part, own) in enumerate(zip(self.parts, given, strict=True))
+            for copy in part.copies(own)
         )
         return sorted(every, key=lambda copy: copy.path)
 
@@ -294,8 +292,8 @@ class UnitedCatalogue(Catalogue):
         by_path = {root.path: root for part in reversed(self.parts) for root in part.roots()}
         return [by_path[path] for path in sorted(by_path)]
 
-    def live_photos(self) -> set[int]:
-        return {row + place * STRIDE for place, part in enumerate(self.parts) for row in part.live_photos()}
+    def live_photos(self, rows: Collection[int] | None = None) -> set[int]:
+        return {*self._by_row(lambda part, own: dict.fromkeys(part.live_photos(own)), rows)}
 
     def has_places(self) -> bool:
         return any(part.has_places() for part in self.parts)

@@ -32,7 +32,7 @@ def walls(clocks: Integers) -> Integers:
 
     ``clocks`` are :data:`moviola.library.disk.captures.Clock`, (V, 3).
     """
-    zone, time, offset = (clocks[:, part] for part in range(3))
+    zone, time, offset = clocks.reshape(-1, 3).T
     found, utc = time.copy(), zone == _UTC
     universal = (time - offset)[utc]
     found[utc] = universal + _offsets(universal, _local_offset)
@@ -41,7 +41,7 @@ def walls(clocks: Integers) -> Integers:
 
 def instants(clocks: Integers) -> Integers:
     """Microseconds (V,) since 1970, :attr:`moviola.library.Taken.instant`, of the same."""
-    zone, time, offset = (clocks[:, part] for part in range(3))
+    zone, time, offset = clocks.reshape(-1, 3).T
     found, none = time - offset, zone == _NONE
     local = time[none]
     # Not the offset of the instant: in the hour that a clock leaves out that is the one after it.

@@ -22,7 +22,8 @@ from moviola.search.clocks import days
 from moviola.search.options import KINDS, By
 
 if TYPE_CHECKING:
-    from moviola.library.disk.columns import Columns, Routes, TextValues
+    from moviola.library.disk.columns import Columns
+    from moviola.library.disk.kinds import Routes, TextValues
     from moviola.library.disk.video_table import VideoTable
 
 __all__ = ["LENGTHS", "FacetCounts", "FolderCount", "PlaceCount", "count_facets", "with_tags"]

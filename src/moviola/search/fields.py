@@ -52,7 +52,7 @@ class Field:
         parts: parts of the product that show it.
         of, kept, version: for a filter of videos: what it asks of each, made of
             :class:`moviola.library.disk.columns.Facts`; the kind of column that the library keeps of that
-            (:data:`moviola.library.disk.columns.KINDS`); and a number to raise when ``of`` is changed.
+            (:data:`moviola.library.disk.kinds.KINDS`); and a number to raise when ``of`` is changed.
         passes: which videos pass ``(value, column)``, (V,) bool, by the column as it is read.
         moment: for a filter of moments: whether one passes ``(value, span)``, without its place in the video.
     """

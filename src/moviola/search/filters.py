@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from moviola.features import Integers
     from moviola.library import Catalogue, VideoRow
-    from moviola.library.disk.columns import Routes, TextValues
+    from moviola.library.disk.kinds import Routes, TextValues
 
     Passing = NDArray[np.bool_]
     Tagged = Callable[[], Mapping[str, Collection[str]]]

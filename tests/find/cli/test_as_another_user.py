@@ -87,7 +87,7 @@ _CASES: dict[str, dict[str, tuple[int, str]]] = {
         "repair": (1, "{}/segments.json: cannot be written"),
     },
     "lib/index/segments.json": {"search": (0, "harbour"), "verify": (3, "{}: damaged manifest")},
-    "lib/cache": {"search": (0, "harbour"), "repair": (1, "{}/videos.table: cannot be written")},
+    "lib/cache": {"search": (0, "harbour"), "repair": (1, "{}/facts: Permission denied")},
     "lib/stills.sqlite": {
         "search": (0, "harbour"), "verify": (3, "{}: unable to open"),
         "repair": (0, "0 problems repaired"),

@@ -79,9 +79,9 @@ def test_a_compaction_while_a_library_is_verified(
 def test_an_index_that_is_replaced_while_a_reader_opens_it(
     writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from moviola.index import files
+    from moviola.files.parts import NamedFile
 
-    before(monkeypatch, files._File, "require_intact", lambda: writer.indexer.remove(["a"]))
+    before(monkeypatch, NamedFile, "require_intact", lambda: writer.indexer.remove(["a"]))
     index = published_index(opened(read_only=True).store, "segments")
     assert index is not None and len(index) == sum(-(-(9 + n) // 4) for n in (1, 2, 3))
 
@@ -137,12 +137,14 @@ def test_drafts_of_killed_writers_are_swept_and_those_of_living_ones_are_not(wri
     """
     folder = writer.folder
     names = (
-        "moviola.toml", "index/segments.json", "cache/videos.table", "cache/background.npz",
+        "moviola.toml", "index/segments.json", "cache/facts/videos.json", "cache/background.npz",
         "cache/last-answer.json", "cache/copies.table", "concepts/walls.safetensors",
         "models/refiner/config.json", "backups/moviola.toml",
     )  # fmt: skip
-    left = [*leave_drafts(*(folder / name for name in names)), folder / "index" / "segments-new.faiss"]
-    left[-1].write_bytes(b"half of it")
+    left = [*leave_drafts(*(folder / name for name in names))]
+    for name in ("index/segments-new.faiss", "cache/facts/videos-new.part"):
+        left.append(folder / name)
+        left[-1].write_bytes(b"half of it")
     with ExitStack() as at_work:
         written = [folder / name for name in names if name.startswith("cache")]
         drafts = [at_work.enter_context(draft_of(path)) for path in written]

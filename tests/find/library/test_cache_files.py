@@ -16,12 +16,20 @@ from moviola.library import repair, verify
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.search import Library, SearchResult
 
-TABLES = ("videos.table", "names.table", "background.npz")
+TABLES = (
+    "facts/videos.json", "facts/videos-*.part", "facts/columns-*.part", "names.table", "background.npz",
+)  # fmt: skip
 QUERIES = ("a red square", "lighthouse keeper", "deep c")
 
 
 def answers(library: Library) -> list[SearchResult]:
     return [library.search(query, top_k=3) for query in QUERIES]
+
+
+def file_of(library: Library, pattern: str) -> Path:
+    """The file of a pattern in the cache."""
+    (path,) = (library.folder / "cache").glob(pattern)
+    return path
 
 
 def flipped(whole: bytes, generator: np.random.Generator) -> bytes:
@@ -35,7 +43,7 @@ def flipped(whole: bytes, generator: np.random.Generator) -> bytes:
 def test_flipped_bits_change_no_answer(library: Library, name: str, original: Path) -> None:
     expected = answers(library)
     library.close()
-    path = library.folder / "cache" / name
+    path = file_of(library, name)
     whole, generator = path.read_bytes(), np.random.default_rng(0)
     for _ in range(20):
         path.write_bytes(flipped(whole, generator))
@@ -49,11 +57,13 @@ def test_flipped_bits_change_no_answer(library: Library, name: str, original: Pa
 def test_a_damaged_file_is_found_and_made_again(library: Library, name: str) -> None:
     library.index(library.folder.parent / "films")  # the copies lie elsewhere than the originals
     assert verify(library.store) == []
-    path = library.folder / "cache" / name
+    path = file_of(library, name)
     whole = path.read_bytes()
     path.write_bytes(flipped(whole, np.random.default_rng(1)))
     (problem,) = verify(library.store)
-    assert problem.repairable and problem.message.startswith(f"cache/{name}: damaged;")
+    assert problem.repairable and problem.message.startswith(
+        f"cache/{path.relative_to(library.folder / 'cache')}: damaged;"
+    )
     assert repair(library.store) == [problem]
     assert path.read_bytes() == whole and verify(library.store) == []
 
@@ -71,7 +81,7 @@ def test_an_encoding_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("name", TABLES)
 def test_whatever_writes_next_makes_it_again(library: Library, name: str) -> None:
-    path = library.folder / "cache" / name
+    path = file_of(library, name)
     path.write_bytes(path.read_bytes()[:200])
     library.index(library.folder.parent / "films")
     assert verify(library.store) == []
@@ -80,12 +90,14 @@ def test_whatever_writes_next_makes_it_again(library: Library, name: str) -> Non
 @pytest.mark.parametrize("name", TABLES)
 def test_a_pipe_is_not_waited_for(library: Library, name: str) -> None:
     expected = answers(library)
-    path = library.folder / "cache" / name
+    path = file_of(library, name)
     path.unlink()
     os.mkfifo(path)
     with Library(library.folder, read_only=True) as opened:
         assert answers(opened) == expected
-    assert [problem.message.partition(":")[0] for problem in repair(library.store)] == [f"cache/{name}"]
+    assert [problem.message.partition(":")[0] for problem in repair(library.store)] == [
+        f"cache/{path.relative_to(library.folder / 'cache')}"
+    ]
     assert path.is_file()
 
 

@@ -69,7 +69,7 @@ def test_a_catalogue_that_lacks_something_is_refused(closed: Path, change: str) 
     with closing(sqlite3.connect(closed / "catalogue.sqlite")) as db:
         db.execute(change)
         db.commit()
-    (closed / "cache" / "videos.table").unlink()  # searches read the catalogue's videos from there
+    (closed / "cache" / "facts" / "videos.json").unlink()  # searches read the catalogue's videos from there
     with (
         pytest.raises(LibraryError, match=r"catalogue\.sqlite: damaged catalogue .*; restore a copy"),
         Library(closed) as library,

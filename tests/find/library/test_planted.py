@@ -129,7 +129,13 @@ def test_links_in_the_librarys_own_folder_are_not_written_through(library: Libra
     """Who may write there could have had any file of this user written over."""
     own = tmp_path / "precious"
     own.write_text("precious")
-    names = (".lock.owner", "moviola.toml", "cache/videos.table", "cache/names.table", "index/segments.json")
+    names = (
+        ".lock.owner",
+        "moviola.toml",
+        "cache/facts/videos.json",
+        "cache/names.table",
+        "index/segments.json",
+    )
     whole = (library.folder / "moviola.toml").read_bytes()
     for name in names:
         (library.folder / name).unlink(missing_ok=True)

@@ -116,7 +116,7 @@ def test_a_writer_leaves_columns_which_are_read_without_the_catalogue(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = columns(library)
-    file = library.folder / "cache" / "columns.table"
+    (file,) = (library.folder / "cache" / "facts").glob("columns-*.part")
     whole = file.read_bytes()
     file.write_bytes(whole[:-60] + bytes([whole[-60] ^ 1]) + whole[-59:])
     assert columns(library) == stored, "made again of the catalogue, where the file is damaged"
@@ -130,7 +130,7 @@ def test_columns_that_no_file_has_are_made_of_one_reading(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 10,000 videos the facts were read again for each column: filters came after 1.8 s."""
-    (library.folder / "cache" / "columns.table").unlink()
+    (library.folder / "cache" / "facts" / "columns.json").unlink()
     read = []
     facts_of = store_module.facts_of
     monkeypatch.setattr(store_module, "facts_of", lambda *of: read.append(1) or facts_of(*of))

@@ -179,7 +179,7 @@ def _change_film(folder: Path) -> None:
 def _damage(folder: Path) -> None:
     """Damage what can be made again."""
     library = folder / "library"
-    for path in (*library.glob("index/segments*"), library / "cache" / "videos.table"):
+    for path in (*library.glob("index/segments*"), *library.glob("cache/facts/*")):
         flip_bit(path, path.stat().st_size // 2)
 
 

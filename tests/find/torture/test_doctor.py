@@ -71,7 +71,8 @@ def test_nothing_is_wrong_with_a_sound_library(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "named"),
     [
-        ("cache/videos.table", "cache/videos.table"), ("cache/names.table", "cache/names.table"),
+        ("cache/facts/videos-*.part", "cache/facts/videos-"),
+        ("cache/facts/*.json", "cache/facts/columns.json"), ("cache/names.table", "cache/names.table"),
         ("index/*segments*", "index"), ("features/frames-*.f16", "features are damaged"),
         ("stills.sqlite", "stills.sqlite"), ("models/refiner/*/model.safetensors", "the model in use"),
     ],
@@ -222,10 +223,10 @@ def test_a_disk_that_is_nearly_full(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_people_see_the_command(folder: Path) -> None:
-    the_middle(folder / "cache" / "videos.table")
+    the_middle(folder / "cache" / "facts" / "videos.json")
     outcome = CliRunner().invoke(all_commands(), ["doctor", "--library", str(folder)])
     assert outcome.exit_code == 3
     assert (
-        "cache/videos.table: damaged; searches ignore it, and it is rebuilt · run: moviola repair"
+        "cache/facts/videos.json: damaged; searches ignore it, and it is rebuilt · run: moviola repair"
         in outcome.output
     )

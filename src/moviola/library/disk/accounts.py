@@ -5,10 +5,10 @@ says of the film as a whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 
-from moviola.library.disk.database import Database
+from moviola.library.disk.database import Database, among
 from moviola.types import HeldAs, Holding, Saying
 
 __all__ = ["EDITION", "Account", "Accounts", "has_sound"]
@@ -95,9 +95,11 @@ class Accounts(Database):
         rows = self._rows_of("facts", f"SELECT video, sayings FROM facts WHERE {where}", values)
         return {video: self._sayings(video, said) for video, said in rows}
 
-    def live_photos(self) -> set[int]:
-        """Row numbers of the films of Live Photos."""
-        return {row for (row,) in self._rows_of("facts", "SELECT video FROM facts WHERE live <> 0")}
+    def live_photos(self, rows: Collection[int] | None = None) -> set[int]:
+        """Row numbers of the films of Live Photos, of all or some videos."""
+        where, values = among("video", rows)
+        found = self._rows_of("facts", f"SELECT video FROM facts WHERE live <> 0 AND {where}", values)
+        return {row for (row,) in found}
 
     def _sayings(self, row: int, said: str) -> tuple[Saying, ...]:
         try:

@@ -7,12 +7,13 @@ file's modification time, which any copying may change.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal, get_args
 
 from moviola.library.disk.camera_zones import CameraZones
+from moviola.library.disk.database import among
 from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture, Waypoint
 
@@ -67,10 +68,13 @@ _CAPTURES = f"SELECT {_COLUMNS} FROM captures"
 class Captures(CameraZones):
     """The tables ``captures`` and ``routes`` of a catalogue."""
 
-    def captures(self) -> dict[int, Capture]:
-        """Capture data by row number, of the videos whose files were read, in the zones of their cameras."""
-        rows = self._rows_of("captures", _CAPTURES)
-        return self._in_zones({row: self._capture(row, *values) for row, *values in rows})
+    def captures(self, rows: Collection[int] | None = None) -> dict[int, Capture]:
+        """Capture data by row number, of all or some of the videos whose files were read, in the zones of
+        their cameras.
+        """
+        where, values = among("video", rows)
+        found = self._rows_of("captures", f"{_CAPTURES} WHERE {where}", values)
+        return self._in_zones({row: self._capture(row, *values) for row, *values in found})
 
     def has_places(self) -> bool:
         """Whether the place of any video is known."""
@@ -90,9 +94,13 @@ class Captures(CameraZones):
         rows = [(row, *astuple(capture)) for row, capture in captures.items()]
         self._put_all(f"captures ({_COLUMNS})", rows)
 
-    def routes(self) -> dict[int, tuple[Waypoint, ...]]:
-        """Where cameras were while they recorded, by row number, of the videos of which it is known."""
-        return {row: self._route(row, text) for row, text in self._rows_of("routes", _ROUTES)}
+    def routes(self, rows: Collection[int] | None = None) -> dict[int, tuple[Waypoint, ...]]:
+        """Where cameras were while they recorded, by row number, of all or some of the videos of which it is
+        known.
+        """
+        where, values = among("video", rows)
+        found = self._rows_of("routes", f"{_ROUTES} WHERE {where}", values)
+        return {row: self._route(row, text) for row, text in found}
 
     def put_route(self, row: int, route: Sequence[Waypoint]) -> None:
         """Store where the camera of a video was."""

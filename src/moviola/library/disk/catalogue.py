@@ -22,8 +22,9 @@ from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
 from moviola.library.disk.accounts import Accounts
 from moviola.library.disk.captures import Captures
+from moviola.library.disk.changes import Changes
 from moviola.library.disk.cue_words import MEMBERS, CueRow, CueTrack, CueWords
-from moviola.library.disk.database import REMEDY, Database, run_script
+from moviola.library.disk.database import REMEDY, Database, among, run_script
 from moviola.library.disk.other_frames import OtherFrames
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
@@ -72,7 +73,7 @@ class Job:
 
 
 class Catalogue(
-    CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, OtherFrames, Unfinished, Database
+    CueWords, Places, Captures, Accounts, Sounds, RemovedVideos, OtherFrames, Unfinished, Changes, Database
 ):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
@@ -105,11 +106,13 @@ class Catalogue(
         """A transaction: all changes inside happen, or none; ends by raising the generation."""
         with self._changing():
             self._add_tables()
-            yield
-            self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            with self._noting_changes():
+                yield
+                self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
     def _add_tables(self) -> None:
-        for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), schema.CUES_BY_VIDEO):
+        indexes = schema.CUES_BY_VIDEO, schema.CHANGED_BY_GENERATION
+        for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), *indexes):
             self._rows(missing)
 
     @property
@@ -127,6 +130,16 @@ class Catalogue(
     def video_ids(self) -> list[str]:
         """The ids of all videos, refused ones included."""
         return [video_id for (video_id,) in self._rows("SELECT video_id FROM videos ORDER BY video_id")]
+
+    def searchable(self, rows: Collection[int] | None = None) -> list[VideoRow]:
+        """The searchable videos, or those of some row numbers, by row number."""
+        where, values = among("row", rows)
+        found = self._rows(f"{_SELECT} WHERE state <> 'refused' AND {where} ORDER BY row", values)
+        return [self._video(row) for row in found]
+
+    def searchable_rows(self) -> list[int]:
+        """Row numbers of the searchable videos, rising."""
+        return [row for (row,) in self._rows("SELECT row FROM videos WHERE state <> 'refused' ORDER BY row")]
 
     def contents(self) -> list[tuple[int, str, float]]:
         """Row number, content and seconds of the searchable videos."""

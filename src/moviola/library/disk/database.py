@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -75,6 +76,9 @@ class Database:
         db = self._connection("ro" if self._read_only else "rw")
         if not self._read_only:
             db.execute("PRAGMA synchronous = FULL")
+            # Rows that are replaced count as deleted, too (library.disk.changes).
+            db.execute("PRAGMA recursive_triggers = ON")
+            db.execute("PRAGMA temp_store = MEMORY")
             return db
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -160,6 +164,10 @@ class Database:
             yield
         finally:
             self._rows("COMMIT")
+
+    def one_state(self) -> AbstractContextManager[None]:
+        """:meth:`snapshot`, or the one or the transaction in which this thread is."""
+        return nullcontext() if self._db.in_transaction else self.snapshot()
 
     def integrity_problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none."""
@@ -248,6 +256,13 @@ def run_script(path: Path, script: str, holds: str = "catalogue", remedy: str = 
     with named(path, holds, remedy), closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript(script)
+
+
+def among(column: str, rows: Collection[int] | None) -> tuple[str, list[str]]:
+    """A condition that a column is one of some numbers, None: any, and its values."""
+    if rows is None:
+        return "1", []
+    return f"{column} IN (SELECT value FROM json_each(?))", [json.dumps([*rows])]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue
 from moviola.features import MemoryCache
 from moviola.files.sealed import is_sealed, opened_sealed, sealed_draft_of
+from moviola.library.disk.row_parts import damaged_parts
 
 __all__ = ["DiskCache", "damaged_in_cache"]
 
@@ -69,7 +70,10 @@ class DiskCache:
 def damaged_in_cache(library: Path) -> list[Path]:
     """Cache files that do not match their digests; drafts, and what is swept just now, are skipped."""
     files = (path for path in sorted((library / "cache").rglob("[!.]*")) if path.suffix in _SEALED)
-    return [path for path in files if not path.is_dir() and _is_damaged(path)]
+    damaged = [path for path in files if not path.is_dir() and _is_damaged(path)]
+    # A set that was published meanwhile is whole when it is looked at again.
+    first = {*damaged_parts(library)}
+    return [*damaged, *(path for path in damaged_parts(library) if path in first)]
 
 
 def _is_damaged(path: Path) -> bool:

@@ -14,9 +14,9 @@ __all__ = ["LOCK", "drafts_in", "is_being_written", "sweep_drafts", "writing"]
 LOCK = ".lock"
 """Name of the lock file."""
 
-_FOLDERS = (".", "backups", "index", "models/*", "concepts", "concepts/next", "cache")
+_FOLDERS = (".", "backups", "index", "models/*", "concepts", "concepts/next", "cache", "cache/facts")
 """Where drafts are written; readers, who hold no lock, write some of those in the cache."""
-_OF_THE_HOLDER = "index/*-new.*"
+_OF_THE_HOLDER = "index/*-new.*", "cache/facts/*-new.*"
 """Files without the name of a draft that only the lock's holder writes."""
 
 
@@ -37,7 +37,10 @@ def drafts_in(folder: Path) -> list[Path]:
     unfinished index may be among them.
     """
     drafts = (draft for place in _FOLDERS for draft in folder.glob(f"{place}/{DRAFTS}"))
-    return [*filter(is_abandoned, drafts), *folder.glob(_OF_THE_HOLDER)]
+    return [
+        *filter(is_abandoned, drafts),
+        *(draft for place in _OF_THE_HOLDER for draft in folder.glob(place)),
+    ]
 
 
 def sweep_drafts(folder: Path) -> None:

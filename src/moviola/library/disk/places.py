@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from moviola.errors import counted
 from moviola.files.presence import is_file
 from moviola.files.reasons import reason
 from moviola.library.disk.contents import content_hash
-from moviola.library.disk.database import Database
+from moviola.library.disk.database import Database, among
 from moviola.library.disk.schema import VideoRow
 
 __all__ = [
@@ -87,9 +87,11 @@ class Places(Database):
         """Delete a root; its videos stay."""
         self._rows("DELETE FROM roots WHERE path = ?", (path,))
 
-    def copies(self) -> list[Copy]:
-        """All further paths of videos, by path."""
-        return [Copy(*row) for row in self._rows_of("copies", f"{_COPIES} ORDER BY path")]
+    def copies(self, rows: Collection[int] | None = None) -> list[Copy]:
+        """The further paths of all or some videos, by path."""
+        where, values = among("video", rows)
+        found = self._rows_of("copies", f"{_COPIES} WHERE {where} ORDER BY path", values)
+        return [Copy(*row) for row in found]
 
     def copies_of(self, row: int) -> list[Copy]:
         """The further paths of one video, by path."""

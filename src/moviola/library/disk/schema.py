@@ -8,8 +8,8 @@ from typing import Literal
 from moviola.features import Extent
 
 __all__ = [
-    "ADDED", "COLUMNS", "CUES", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY", "SCHEMA", "UNREAD",
-    "VIDEO_TYPES", "State", "VideoRow", "encoding_of", "with_encoding",
+    "ADDED", "CHANGED_BY_GENERATION", "COLUMNS", "CUES", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY",
+    "SCHEMA", "UNREAD", "VIDEO_TYPES", "State", "VideoRow", "encoding_of", "with_encoding",
 ]  # fmt: skip
 
 ADDED = {
@@ -143,6 +143,10 @@ CREATE TABLE IF NOT EXISTS unfinished_fingerprints (
     "camera_zones": """
 CREATE TABLE IF NOT EXISTS camera_zones (camera TEXT PRIMARY KEY, zone TEXT NOT NULL) WITHOUT ROWID
 """,
+    # The last generation in which each video changed (library.disk.changes).
+    "changed": """
+CREATE TABLE IF NOT EXISTS changed (video INTEGER PRIMARY KEY, generation INTEGER NOT NULL)
+""",
     # Settings that the library is to have when a change of its encoder is done, as JSON.
     "encoder_change": """
 CREATE TABLE IF NOT EXISTS encoder_change (
@@ -164,6 +168,9 @@ CREATE TABLE IF NOT EXISTS settings (only_row INTEGER PRIMARY KEY CHECK (only_ro
 # the cues of one video would be found by reading those of all.
 CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
 """A later index, which an older library gets by its first change."""
+
+CHANGED_BY_GENERATION = "CREATE INDEX IF NOT EXISTS changed_by_generation ON changed (generation)"
+"""Another one, which it gets in the same way."""
 
 CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
 """Condition on a row of ``cues``: that it is of a video."""
@@ -207,6 +214,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     state TEXT NOT NULL DEFAULT 'running', started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, ended TEXT
 );
 {CUES_BY_VIDEO};
+{CHANGED_BY_GENERATION};
 """
 """All tables, made where they are missing."""
 

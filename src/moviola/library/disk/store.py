@@ -20,22 +20,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
-from moviola.features import Extent, FeatureRows, FeatureShards, VideoFeatures
+from moviola.features import Extent, FeatureRows, FeatureShards, Integers, VideoFeatures
 from moviola.features.shards import halves
 from moviola.files.presence import is_file
 from moviola.index import AUTO
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
-from moviola.library.disk.columns import Column, Columns, facts_of, read_columns, write_columns
+from moviola.library.disk.columns import Column, Columns, column_set, columns_made, facts_of
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
+from moviola.library.disk.kinds import Arrays
 from moviola.library.disk.lock import LOCK, sweep_drafts, writing
 from moviola.library.disk.models_in_use import ROLES, ModelsInUse
 from moviola.library.disk.places import present_path
 from moviola.library.disk.protected_paths import require_outside
+from moviola.library.disk.row_parts import FACTS, RowSet
 from moviola.library.disk.settings import FORMAT_VERSION, OF_PICTURES, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
-from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
+from moviola.library.disk.video_table import VideoTable, video_set, videos_made
 from moviola.retrieval.segments import normalised
 from moviola.types import Video, require_kind, require_kinds, several
 
@@ -174,10 +176,7 @@ class LibraryStore:
                     self.encoders.moved = {}
                 yield
                 with self.catalogue.snapshot():
-                    generation = self.catalogue.generation
-                    if read_video_table(self._table, generation) is None:
-                        write_video_table(self._table, generation, self.searchable())
-                    self._publish_columns(generation)
+                    self._publish_facts()
             except FileNotFoundError as error:
                 # Read on the way, for instance of the package: the library's place is fine.
                 raise LibraryError(
@@ -319,30 +318,48 @@ class LibraryStore:
 
     def searchable(self) -> VideoTable:
         """The searchable videos as catalogue rows, by row number."""
-        table = read_video_table(self._table, self.catalogue.generation)
-        if table is None:
-            table = VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
-        return table
+        catalogue = self.catalogue
+        with catalogue.one_state():
+            parts = self._video_set.at(
+                catalogue.generation,
+                catalogue.changed_since,
+                lambda rows: videos_made(catalogue.searchable(rows)),
+            )
+            return VideoTable.of(catalogue.searchable()) if parts is None else VideoTable.of_parts(parts)
 
     def columns_of(self, videos: VideoTable, generation: int) -> Columns:
         """The columns of the searchable videos, as they are at a generation of the catalogue."""
-        stored = read_columns(self._column_file, generation, self._columns)
-        return Columns(self._columns, lambda: facts_of(videos.values(), self.catalogue), len(videos), stored)
+        catalogue = self.catalogue
 
-    def _publish_columns(self, generation: int) -> None:
-        """Update the file of the columns, inside a snapshot of the catalogue."""
-        stored = read_columns(self._column_file, generation, self._columns)
-        if self._columns and (stored is None or stored.keys() < self._columns.keys()):
-            facts = facts_of(self.searchable().values(), self.catalogue)
-            write_columns(self._column_file, generation, self._columns, facts)
+        def made(rows: Sequence[int]) -> tuple[Integers, Mapping[str, Arrays]]:
+            there = [videos[row] for row in rows if row in videos]
+            return columns_made(self._columns, there, catalogue)
+
+        with catalogue.one_state():
+            parts = self._column_set.at(generation, catalogue.changed_since, made)
+        if parts is not None and not np.array_equal(parts.rows, videos.rows):
+            parts = None
+        return Columns(self._columns, lambda: facts_of(videos.values(), catalogue), len(videos), parts)
+
+    def _publish_facts(self) -> None:
+        """Publish what has changed of the videos and their columns, inside a snapshot of the catalogue."""
+        catalogue = self.catalogue
+        for name in ("videos.table", "columns.table"):  # of earlier versions
+            (self.folder / "cache" / name).unlink(missing_ok=True)
+        known = catalogue.generation, catalogue.changed_since, catalogue.searchable_rows
+        self._video_set.publish(*known, lambda rows: videos_made(catalogue.searchable(rows)))
+        if self._columns:
+            self._column_set.publish(
+                *known, lambda rows: columns_made(self._columns, catalogue.searchable(rows), catalogue)
+            )
 
     @property
-    def _table(self) -> Path:
-        return self.folder / "cache" / "videos.table"
+    def _video_set(self) -> RowSet:
+        return video_set(self.folder / FACTS)
 
     @property
-    def _column_file(self) -> Path:
-        return self.folder / "cache" / "columns.table"
+    def _column_set(self) -> RowSet:
+        return column_set(self.folder / FACTS, self._columns)
 
     def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
         """Features of the given videos that have frames, by rising row number; with ``pictures`` the features

@@ -1,8 +1,7 @@
-"""The searchable videos as columns of one mapped file.
+"""The searchable videos as columns of mapped files.
 
-``cache/videos.table`` is written when a writer finishes, with a digest and the generation of its catalogue.
-If that is not the present generation (a writer was killed or is at work), or the file is damaged, the
-catalogue itself is read. A query reads only the rows that it needs, whatever the number of videos.
+``cache/facts/videos.json`` names the parts in which they lie (:mod:`moviola.library.disk.row_parts`), which
+are written when a writer finishes. A query reads only the rows that it needs, whatever the number of videos.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError
 from moviola.features import Extent, Integers, place_in
-from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.kinds import Arrays, Bytes, Kind, Numbers
+from moviola.library.disk.row_parts import Part, RowParts, RowSet
 
-__all__ = ["VideoTable", "read_video_table", "write_video_table"]
+__all__ = ["VideoTable", "video_set", "videos_made"]
 
-# Stored types of the arrays in the file.
-_COLUMNS = {
-    "rows": "<i8", "durations": "<f8", "numbers": "<i8", "frames": "<i8", "cues": "<i8", "texts": "u1",
-    "ends": "<i8",
+_KINDS: dict[str, Kind] = {
+    "durations": Numbers("<f8"), "numbers": Numbers("<i8"), "frames": Numbers("<i8"), "cues": Numbers("<i8"),
+    "texts": Bytes(),
 }  # fmt: skip
 _ABSENT = (-1, 0, 0, 0)
 Made = TypeVar("Made")
@@ -61,7 +59,8 @@ class VideoTable(Mapping[int, VideoRow]):
         durations: (V,) float64 seconds.
         numbers: (V, 4) int64, size, mtime_ns, width and height.
         frames, cues: (V, 4) int64, shard, offset, count and CRC of features; the shard is -1 without any.
-        texts, ends: UTF-8, the other fields of each video as a JSON list, and where that ends.
+        texts: UTF-8 of some videos each, the other fields of a video as a JSON list.
+        spans: (V, 3) int64, number of the text in which that lies, where it begins and ends.
     """
 
     rows: Integers
@@ -69,40 +68,46 @@ class VideoTable(Mapping[int, VideoRow]):
     numbers: Integers
     frames: Integers
     cues: Integers
-    texts: NDArray[np.uint8]
-    ends: Integers
+    texts: tuple[NDArray[np.uint8], ...]
+    spans: Integers
 
     @classmethod
     def of(cls, videos: Iterable[VideoRow]) -> Self:
-        ordered = sorted(videos, key=lambda video: video.row)
-        texts = [
-            json.dumps([v.video_id, v.path, v.hash, v.sidecars, v.state, v.error, v.codec]).encode()
-            for v in ordered
-        ]
-        return cls(
-            np.array([v.row for v in ordered], np.int64),
-            np.array([v.duration for v in ordered], np.float64),
-            np.array([(v.size, v.mtime_ns, v.width, v.height) for v in ordered], np.int64).reshape(-1, 4),
-            _places([v.frames for v in ordered]),
-            _places([v.cues for v in ordered]),
-            np.frombuffer(b"".join(texts), np.uint8),
-            np.cumsum([len(text) for text in texts], dtype=np.int64),
-        )
+        rows, columns = videos_made(sorted(videos, key=lambda video: video.row))
+        return cls.of_parts(RowParts(_KINDS, (Part(rows, columns, rows[:0]),)))
+
+    @classmethod
+    def of_parts(cls, parts: RowParts) -> Self:
+        """The videos of parts, whose texts stay where they are."""
+        spans = np.empty((len(parts.rows), 3), np.int64)
+        for number, (part, places) in enumerate(zip(parts.parts, parts.places, strict=True)):
+            ends = part.columns["texts"]["ends"]
+            begins = np.concatenate([ends[:0], [0], ends[:-1]])[: len(ends)]
+            own = np.stack([np.full(len(ends), number), begins, ends], axis=1)
+            spans[places[part.there]] = own[part.there]
+        durations, *others = (parts[name]["numbers"] for name in ("durations", "numbers", "frames", "cues"))
+        numbers, frames, cues = (one.reshape(-1, 4) for one in others)
+        texts = tuple(part.columns["texts"]["bytes"] for part in parts.parts)
+        return cls(parts.rows, durations, numbers, frames, cues, texts, spans)
 
     @classmethod
     def joined(cls, tables: Mapping[int, Self]) -> Self:
         """The videos of several tables, by what is added to the row numbers of each, rising by more than its
         largest. Features are those of each one's own shards.
         """
-        ends = np.cumsum([0, *(len(table.texts) for table in tables.values())], dtype=np.int64)
+        begins = np.cumsum([0, *(len(table.texts) for table in tables.values())])
         columns = {
             name: np.concatenate([getattr(table, name) for table in tables.values()])
-            for name in ("durations", "numbers", "frames", "cues", "texts")
+            for name in ("durations", "numbers", "frames", "cues")
         }
         return cls(
             rows=np.concatenate([table.rows + first for first, table in tables.items()]),
-            ends=np.concatenate(
-                [table.ends + end for table, end in zip(tables.values(), ends[:-1], strict=True)]
+            texts=tuple(text for table in tables.values() for text in table.texts),
+            spans=np.concatenate(
+                [
+                    table.spans + np.array([begin, 0, 0])
+                    for table, begin in zip(tables.values(), begins[:-1], strict=True)
+                ]
             ),
             **columns,
         )
@@ -131,9 +136,9 @@ class VideoTable(Mapping[int, VideoRow]):
         return self._at(place)
 
     def _at(self, place: int) -> VideoRow:
-        begin = int(self.ends[place - 1]) if place else 0
+        number, begin, end = self.spans[place].tolist()
         video_id, path, hash_, sidecars, state, error, codec = json.loads(
-            self.texts[begin : int(self.ends[place])].tobytes()
+            self.texts[number][begin:end].tobytes()
         )
         size, mtime_ns, width, height = self.numbers[place].tolist()
         return VideoRow(
@@ -156,24 +161,29 @@ class VideoTable(Mapping[int, VideoRow]):
         return _MadeOfRows(self.frames[places], lambda row: Extent(*row.tolist()))
 
 
-def read_video_table(path: Path, generation: int) -> VideoTable | None:
-    """The mapped file; None where it is missing, incomplete or of another generation."""
-    try:
-        columns = map_sealed_arrays(path, ["generation", *_COLUMNS])
-    except DataError:
-        return None
-    return VideoTable(**columns) if columns.pop("generation").tolist() == [generation] else None
+def video_set(folder: Path) -> RowSet:
+    """Videos as they are published in a folder."""
+    return RowSet(folder, "videos", _KINDS, dict.fromkeys(_KINDS, "1"))
 
 
-def write_video_table(path: Path, generation: int, table: VideoTable) -> None:
-    """Write the file in one step."""
-    arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
-    write_sealed_arrays(path, {"generation": (np.array([generation]), "<i8"), **arrays})
+def videos_made(videos: Sequence[VideoRow]) -> tuple[Integers, Mapping[str, Arrays]]:
+    """Row numbers of videos, by row number, and the arrays of their columns."""
+    values: dict[str, Any] = {
+        "durations": [v.duration for v in videos],
+        "numbers": [(v.size, v.mtime_ns, v.width, v.height) for v in videos],
+        "frames": _places([v.frames for v in videos]),
+        "cues": _places([v.cues for v in videos]),
+        "texts": [
+            json.dumps([v.video_id, v.path, v.hash, v.sidecars, v.state, v.error, v.codec]).encode()
+            for v in videos
+        ],
+    }
+    rows = np.array([v.row for v in videos], np.int64)
+    return rows, {name: kind.made(values[name]) for name, kind in _KINDS.items()}
 
 
-def _places(extents: Sequence[Extent | None]) -> Integers:
-    rows = [(e.shard, e.offset, e.count, e.crc) if e else _ABSENT for e in extents]
-    return np.array(rows, np.int64).reshape(-1, 4)
+def _places(extents: Sequence[Extent | None]) -> list[tuple[int, int, int, int]]:
+    return [(e.shard, e.offset, e.count, e.crc) if e else _ABSENT for e in extents]
 
 
 def _extent(place: Integers) -> Extent | None:
