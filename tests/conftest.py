@@ -33,6 +33,27 @@ os.environ["MOVIOLA_CONFIG"] = ""  # no config.toml of this machine's user
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A run in the background of a shell ignores interruptions, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+MEMORY, ROOM = Path("/dev/shm"), 8 << 30
+"""A folder that is kept in memory, and the bytes that must be free there for the files of a run."""
+
+
+def _free_memory() -> int:
+    """Bytes that may be written to :data:`MEMORY`; 0 where it or its limits are not known."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        available = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+        free = [available, shutil.disk_usage(MEMORY).free]
+        limit = Path("/sys/fs/cgroup/memory.max")  # of a container
+        if limit.is_file() and (most := limit.read_text(encoding="ascii").strip()) != "max":
+            free.append(int(most) - int(limit.with_name("memory.current").read_text(encoding="ascii")))
+    except (OSError, StopIteration, ValueError):
+        return 0
+    return min(free) if os.access(MEMORY, os.W_OK) else 0
+
+
+# Libraries wait for the disk a hundred times for each test that writes one: in memory that costs nothing.
+if "TMPDIR" not in os.environ and _free_memory() >= ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # Compiled graphs of this run's own, so that none was made by other code than this; its workers share them.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["MOVIOLA_COMPILED"] = tempfile.mkdtemp(prefix="moviola-compiled-")
