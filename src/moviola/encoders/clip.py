@@ -350,9 +350,9 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
     size, or an unknown interpolation.
     """
-    size = preprocessor.get("size")
+    size: Any = preprocessor.get("size")
     size = {"shortest_edge": size} if isinstance(size, int) else size
-    crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
+    crop: Any = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
     interpolation: Any = _RESAMPLE.get(preprocessor["resample"])
     if interpolation is None:
