@@ -51,6 +51,8 @@ CLIP_LINE = 0.28
 few frames reach it that show something else. LAION kept pairs of a cosine of .28 (CLIP ViT-B/32) or more.
 """
 
+_MOST_LOG_SCALE = 20.0  # of published ones 4.6 to 5
+
 CURVE_OPTIONS = ("context", "level", "floor", "before", "after", "coarse_share")
 """Options of ``moviola.retrieval.CurveRefiner``."""
 
@@ -139,16 +141,25 @@ class ClipEncoder(CheckpointEncoder):
         """
         if (measured := self._checkpoint.json("moviola.json").get("match")) is not None:
             return _measured_match(measured, self._checkpoint.folder)
-        scale = math.exp(self._number("logit_scale", math.log(100.0)))
+        scale = math.exp(self._number("logit_scale", math.log(100.0), most=_MOST_LOG_SCALE))
         if self._is.sigmoid:
             bias = self._number("logit_bias", -10.0)
             return Match(slope=scale, line=(-math.log(9.0) - bias) / scale, measured=False)
         return Match(slope=scale / 2, line=CLIP_LINE, measured=False)
 
-    def _number(self, name: str, initial: float) -> float:
+    def _number(self, name: str, initial: float, most: float = math.inf) -> float:
         """A scalar weight; the initial value of training where the weights are not safetensors."""
         weights = self._weights
-        return float(weights.array(name).item()) if weights is not None and name in weights else initial
+        if weights is None or name not in weights:
+            return initial
+        given = weights.array(name)
+        if given.size == 1 and math.isfinite(value := float(given.item())) and value <= most:
+            return value
+        raise DataError(
+            f"{weights.source}: {weights.own_name(name)!r} is {given.reshape(-1)[:3].tolist()} of shape "
+            f"{list(given.shape)}, where one number up to {most:g} is due; fetch it again, or take another "
+            "checkpoint"
+        )
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """Features (n, dim) float32 of frames, in the common space, not normalised."""
@@ -157,7 +168,7 @@ class ClipEncoder(CheckpointEncoder):
         step = self._choice.batch_size
         for start in range(0, len(images), step):
             features[start : start + step] = self._encode_frames(images[start : start + step])
-        return features
+        return self._finite(features)
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
         """Features (n, dim) float32 of texts, in the common space, not normalised."""
@@ -165,7 +176,7 @@ class ClipEncoder(CheckpointEncoder):
         features = np.empty((len(texts), self.dim), dtype=np.float32)
         for batch, states in self._states(texts):
             features[batch.places] = self._is.texts.vectors(*self._of_texts, states, batch.ids, batch.present)
-        return features
+        return self._finite(features)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """Features (tokens, dim) float32 of each text's tokens, in the common space, not normalised.
@@ -178,7 +189,7 @@ class ClipEncoder(CheckpointEncoder):
         for batch, states in self._states(texts):
             rows = self._is.texts.tokens(*self._of_texts, states, batch.ids, batch.present)
             features.update(zip(batch.places, rows, strict=True))
-        return [features[place] for place in range(len(texts))]
+        return [self._finite(features[place]) for place in range(len(texts))]
 
     @property
     def _of_texts(self) -> tuple[Weights | None, Mapping[str, Any]]:
@@ -194,11 +205,16 @@ class ClipEncoder(CheckpointEncoder):
 
     def _read_weights(self) -> Weights | None:
         """The weights, each tensor of a known shape."""
-        weights = self._is.weights()
+        weights, widths = self._is.weights(), list[int]()
         if weights is not None and self._known(self._is.text_settings):
-            check_texts_tower(weights, self._is.text_settings, self._is.texts, self._longest)
+            widths.append(check_texts_tower(weights, self._is.text_settings, self._is.texts, self._longest))
         if weights is not None and self._known(self._is.frame_settings):
-            check_frames_tower(weights, self._is.frame_settings, self._is.frames)
+            widths.append(check_frames_tower(weights, self._is.frame_settings, self._is.frames))
+        if weights is not None and len({*widths}) > 1:
+            raise DataError(
+                f"{weights.source}: features of texts have {widths[0]} numbers, those of frames {widths[1]}, "
+                "which cannot be compared; fetch the checkpoint again"
+            )
         return weights
 
     @staticmethod
@@ -354,7 +370,8 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     size = {"shortest_edge": size} if isinstance(size, int) else size
     crop: Any = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
-    interpolation: Any = _RESAMPLE.get(preprocessor["resample"])
+    code = preprocessor["resample"]
+    interpolation: Any = _RESAMPLE.get(code) if isinstance(code, int) else None
     if interpolation is None:
         raise DataError(
             f"{folder}: resample {preprocessor['resample']!r} in its preprocessor settings; "

@@ -91,7 +91,7 @@ class SentenceEncoder(CheckpointEncoder):
         vectors = np.empty((len(new), self.dim), dtype=np.float32)
         for batch, states in self._states([self._prefix + text for text in new]):
             vectors[batch.places] = self._chain(states, batch.present)
-        known = known | dict(zip(new, vectors, strict=True))
+        known = known | dict(zip(new, self._finite(vectors), strict=True))
         self._recent = dict(islice(known.items(), max(0, len(known) - _KEPT), None))
         return np.array([known[text] for text in texts], np.float32).reshape(-1, self.dim)
 
@@ -104,7 +104,7 @@ class SentenceEncoder(CheckpointEncoder):
         for batch, states in self._states([self._prefix + text for text in texts]):
             vectors = self._chain(states, batch.present)
             for place, own, real, vector in zip(batch.places, states, batch.present, vectors, strict=True):
-                tokens[place] = np.concatenate([own[real], vector[None]])
+                tokens[place] = self._finite(np.concatenate([own[real], vector[None]]))
         return [tokens[place] for place in range(len(texts))]
 
     def knows(self, text: str) -> bool:

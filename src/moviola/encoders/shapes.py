@@ -95,6 +95,24 @@ class _Shapes(FrameNetwork):
     def rotated(self, x: Any) -> Any:
         return x
 
+    def layers(self, tower: str, x: Any, *, causal: bool, rotary: bool = False) -> Any:
+        count = self.config["num_hidden_layers"]
+        self._no_further(f"{tower}.encoder.layers.{count}.layer_norm1.weight", count)
+        return super().layers(tower, x, causal=causal, rotary=rotary)
+
+    def sentence_states(self, ids: Any, present: Any = None) -> Any:
+        count = self.config["num_hidden_layers"]
+        self._no_further(f"encoder.layer.{count}.output.dense.weight", count)
+        return super().sentence_states(ids, present)
+
+    def _no_further(self, name: str, count: int) -> None:
+        """Refuse a layer that is there and not computed: features would be others in silence."""
+        if name in self.weights:
+            raise DataError(
+                f"{self.weights.source}: {self.weights.own_name(name)!r} is of a layer that the checkpoint's "
+                f"settings do not have, which say {count} layers; correct them, or fetch it again"
+            )
+
     def attended(self, q: Any, k: Any, v: Any, *, causal: bool, present: Any = None, heads: int = 0) -> Any:
         heads = heads or self.config["num_attention_heads"]
         if q.width % heads or (q.width, v.width) != (k.width, k.width):

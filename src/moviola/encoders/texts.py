@@ -28,8 +28,9 @@ from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.token_rows import rounded_up
 from moviola.encoders.tokens import Tokenize
+from moviola.encoders.towers import TOKENS, WORDS
 from moviola.encoders.weights import Weights
-from moviola.errors import InvalidValue
+from moviola.errors import DataError, InvalidValue
 from moviola.threads import ONE, compute_threads, few_threads, one_blas_thread
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
@@ -140,6 +141,20 @@ class CheckpointEncoder(OnDevice):
     def _weights(self) -> Weights | None:
         return self._read_weights()
 
+    def _finite(self, features: Floats) -> Floats:
+        """The features. Raises DataError: some are infinite or NaN; with the tensor that is the reason."""
+        if np.isfinite(features).all():
+            return features
+        if self._weights is not None and (name := self._weights.not_finite()):
+            raise DataError(
+                f"{self._weights.source}: {name!r} holds infinite numbers or NaN; fetch it again, or "
+                "take another checkpoint"
+            )
+        raise DataError(
+            f"{self._checkpoint.folder}: its features are infinite or NaN, computed in "
+            f"{self._choice.precision}; choose --precision fp32, or take another checkpoint"
+        )
+
     def _own_weights(self) -> Weights:
         """The weights, opened again, so that a graph's are not kept in memory."""
         weights = self._read_weights()
@@ -149,6 +164,7 @@ class CheckpointEncoder(OnDevice):
     def _states(self, texts: list[str]) -> Iterator[tuple[Batch, Floats]]:
         """Batches of texts, with the states (b, n, d) of their tokens."""
         rows = self._tokenize(texts) if texts else []
+        self._require_known(rows)
         threads = ONE if len(rows) <= FEW_TEXTS else compute_threads()
         if not self._has_numpy:
             return _one_by_one(self._torch, _batches(rows, lambda tokens: tokens, lambda _: 1))
@@ -159,6 +175,17 @@ class CheckpointEncoder(OnDevice):
         if threads == ONE:
             return _one_by_one(self._numpy, batches)
         return self._side_by_side(batches, threads)
+
+    def _require_known(self, rows: list[list[int]]) -> None:
+        """Refuse tokens that the tower's table does not have."""
+        highest = max(map(max, filter(None, rows)), default=0)
+        for name in (TOKENS, WORDS):
+            weights = self._weights
+            if weights is not None and name in weights and highest >= (known := weights.shape(name)[0]):
+                raise DataError(
+                    f"{self._checkpoint.folder}: its tokenizer gives the token {highest}, but "
+                    f"{weights.own_name(name)!r} has {known} rows; take both from one checkpoint"
+                )
 
     def _side_by_side(self, batches: Iterator[Batch], threads: int) -> Iterator[tuple[Batch, Floats]]:
         """Batches on several threads, which are not far ahead of who takes them: states are large."""
@@ -173,7 +200,12 @@ class CheckpointEncoder(OnDevice):
     @cached_property
     def _numpy(self) -> Tower:
         assert self._weights is not None
-        return one_blas_thread()(partial(self._network_states, self._weights))
+        return one_blas_thread()(partial(self._silent_states, self._weights))
+
+    def _silent_states(self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        # What is not finite is an error in the end, not a warning on the way.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._network_states(weights, ids, present)
 
     @cached_property
     def _torch(self) -> Tower:

@@ -20,7 +20,7 @@ from moviola.encoders.token_rows import SHARED_ROWS, TokenRows
 from moviola.encoders.weights import Weights
 from moviola.threads import blas_kernels
 
-__all__ = ["ACTIVATIONS", "WORDS", "Network", "same_in_all_places"]
+__all__ = ["ACTIVATIONS", "TOKENS", "WORDS", "Network", "same_in_all_places"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -67,6 +67,9 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
+
+TOKENS = "text_model.embeddings.token_embedding.weight"
+"""Name of CLIP's and SigLIP's table of tokens."""
 
 WORDS = "embeddings.word_embeddings.weight"
 """Name of a sentence encoder's table of tokens."""
@@ -203,9 +206,8 @@ class Network:
 
     def text_states(self, ids: Any, *, causal: bool) -> Any:
         """States (…, d) of CLIP's and SigLIP's text tower, with its final norm."""
-        at = "text_model.embeddings"
-        x = self.rows(f"{at}.token_embedding.weight", ids)
-        x = x + self.rows(f"{at}.position_embedding.weight", self.numbered(ids))
+        places = self.rows("text_model.embeddings.position_embedding.weight", self.numbered(ids))
+        x = self.rows(TOKENS, ids) + places
         return self.norm("text_model.final_layer_norm", self.layers("text_model", x, causal=causal))
 
     def sentence_states(self, ids: Any, present: Any = None) -> Any:

@@ -92,6 +92,12 @@ class Weights:
         """The checkpoint's own name of what callers ask for."""
         return self._names.of(name).name
 
+    def not_finite(self) -> str:
+        """Name in the checkpoint of a tensor with infinite numbers or NaN; empty without one."""
+        return next(
+            (name for name, stored in self._raw.items() if not np.isfinite(_widen(*stored)).all()), ""
+        )  # fmt: skip
+
     def shape(self, name: str) -> tuple[int, ...]:
         raw, kind = self._tensor(name)
         return (len(raw), raw.shape[1] * PER_BLOCK) if kind == PACKED else tuple(raw.shape)

@@ -253,14 +253,12 @@ def _after(videos: int) -> Callable[[IngestProgress], None]:
 
 
 def _before_goes_on(folder: Path) -> None:
-    """A change of encoder that answers by both, in which a video was renamed, one replaced, one removed and
-    one brought in.
-    """
+    """A change of encoder in which a video was renamed, one replaced, one removed and one brought in."""
     _before_encoder(folder)
     films = folder.parent / "films"
     with Library(folder / "library") as library:
         change = str(folder.with_name("encoder"))
-        library.indexer.use_encoder(change, frame_rate=2.0, both_from=0.1, progress=_after(2))
+        library.indexer.use_encoder(change, frame_rate=2.0, progress=_after(2))
         (films / "a.mp4").rename(films / "renamed.mp4")
         (films / "twice" / "a.mp4").unlink()
         small_film(films / "b.mp4", 9, "Another one.")

@@ -98,6 +98,8 @@ def frames_tower(
     net = _TorchNetwork(weights, config, device, precision)
 
     def features(pixels: Tensor) -> Tensor:
-        return frame_features(net, parts, net.patches(pixels.to(PRECISIONS[precision]), varied=parts.varied))
+        patches = net.patches(pixels.to(PRECISIONS[precision]), varied=parts.varied)
+        found: Tensor = frame_features(net, parts, patches)
+        return found
 
     return features

@@ -226,7 +226,7 @@ def _preprocessor(given: Section, side: int) -> dict[str, Any]:
     }
     made = {
         "image_mean": given.three("mean", _MEAN),
-        "image_std": given.three("std", _STD),
+        "image_std": given.three("std", _STD, above_zero=True),
         "resample": given.one_of("interpolation", _RESAMPLE, "bicubic"),
         "rescale_factor": 1 / 255,
         **given.one_of("resize_mode", modes, "shortest"),

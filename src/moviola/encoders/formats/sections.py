@@ -50,15 +50,16 @@ class Section:
             raise self.wrong(key, given, "a number above 0")
         return float(given)
 
-    def three(self, key: str, default: Iterable[float]) -> list[float]:
-        """A number for each channel of a pixel."""
+    def three(self, key: str, default: Iterable[float], *, above_zero: bool = False) -> list[float]:
+        """A finite number for each channel of a pixel."""
         given = self._taken(key, list(default))
         if (
             not isinstance(given, list)
             or len(given) != 3
-            or not all(isinstance(one, int | float) for one in given)
+            or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in given)
+            or not all(abs(one) < float("inf") and (one > 0 or not above_zero) for one in given)
         ):
-            raise self.wrong(key, given, "three numbers")
+            raise self.wrong(key, given, f"three numbers{' above 0' * above_zero}")
         return [float(one) for one in given]
 
     def flag(self, key: str, default: bool = False) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.formats.description import Description
+from moviola.encoders.formats.sections import Section
 from moviola.encoders.names import Names, Part, filters, piece
 from moviola.encoders.pictures import FrameParts
 from moviola.encoders.text_parts import Linear, TextParts
@@ -160,34 +161,70 @@ def describe(checkpoint: Checkpoint) -> Description:
             f"{checkpoint.folder}: holds no model.safetensors, and frames of varied sides are computed from "
             "that alone, not from a pickle (pytorch_model.bin); fetch the model with its safetensors"
         )
-    text = {**family.text_defaults, **_tower(checkpoint, "text_config")}
+    text = _settings(checkpoint, "text_config", family.text_defaults)
     if family.text_kind:
         text["model_type"] = family.text_kind
     if text.get("eos_token_id") == 2:  # written before the configuration named the right one
         text["eos_token_id"] = None
-    preprocessor = (
-        checkpoint.json("preprocessor_config.json")
-        or checkpoint.json("processor_config.json").get("image_processor")
-        or {}
-    )
-    stated = {key: value for key, value in preprocessor.items() if value is not None}
-    size = config.get("projection_dim") or text.get("projection_size") or text["hidden_size"]
-    few = int(text.get("vocab_size", 0)) < _MANY_TOKENS
+    own = Section(checkpoint.folder / "config.json", "", config)
+    size = own.whole("projection_dim", text.get("projection_size") or text["hidden_size"])
+    few = text.get("vocab_size", 0) < _MANY_TOKENS
     return Description(
         frames=family.frames,
         texts=family.texts,
-        frame_settings={**family.vision_defaults, **_tower(checkpoint, "vision_config")},
+        frame_settings=_settings(checkpoint, "vision_config", family.vision_defaults),
         text_settings=text,
-        preprocessor={**family.preprocessor_defaults, **stated},
+        preprocessor=_preprocessor(checkpoint, family.preprocessor_defaults),
         weights=weights,
         tokenizer=lambda: family.tokenizer(checkpoint, text),
-        longest=int(text.get("context_length") or text["max_position_embeddings"]),
-        dim=int(size),
+        longest=text.get("context_length") or text["max_position_embeddings"],
+        dim=size,
         wide=_WIDE,
         sigmoid=family.sigmoid,
         languages=family.languages or (("en",) if few else ()),
         by_transformers=(family.module, family.model_class, family.projection),
     )
+
+
+_WHOLE = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "image_size", "patch_size", "num_patches",
+    "max_position_embeddings", "vocab_size", "context_length", "projection_size",
+)  # fmt: skip
+_TOKENS = ("eos_token_id", "pad_token_id")
+
+
+def _settings(checkpoint: Checkpoint, name: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The complete settings of a tower; those that are computed with are numbers as they must be."""
+    given = _tower(checkpoint, name)
+    stated = {key: value for key, value in given.items() if value is not None or key in _TOKENS}
+    made = {**defaults, **stated}
+    section = Section(checkpoint.folder / "config.json", name, made)
+    for key in made.keys() & {*_WHOLE}:
+        made[key] = section.whole(key, 1)
+    for key in made.keys() & {*_TOKENS}:
+        token = made[key]
+        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or token < 0):
+            raise section.wrong(key, token, "the number of a token")
+    made["layer_norm_eps"] = section.number("layer_norm_eps", 1)
+    made["hidden_act"] = section.text("hidden_act")
+    return made
+
+
+def _preprocessor(checkpoint: Checkpoint, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The complete settings of how a frame becomes numbers, of either file that may hold them."""
+    file = "preprocessor_config.json"
+    given = checkpoint.json(file)
+    if not given:
+        file = "processor_config.json"
+        given = checkpoint.json(file).get("image_processor") or {}
+    section = Section(checkpoint.folder / file, "", given)
+    made = {**defaults, **{key: value for key, value in given.items() if value is not None}}
+    made["image_mean"] = section.three("image_mean", defaults["image_mean"])
+    made["image_std"] = section.three("image_std", defaults["image_std"], above_zero=True)
+    made["rescale_factor"] = section.number("rescale_factor", defaults["rescale_factor"])
+    for key in ("do_center_crop", "do_normalize", "do_rescale"):
+        made[key] = section.flag(key, defaults.get(key, True))
+    return made
 
 
 def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:

@@ -1,0 +1,178 @@
+"""Checkpoints as strangers make them: what does not fit is named, with its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from moviola.encoders import load_encoder
+from moviola.errors import DataError, InvalidValue
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "hidden_size": (0, -1, 1.5, "x", [], {}, True, float("nan")),
+    "num_hidden_layers": (0, 1, 1.5, "x", []),
+    "num_attention_heads": (0, -1, 5, 1.5, "x", True),
+    "layer_norm_eps": (0, -1, "x", [], {}, float("nan")),
+    "hidden_act": ([], {}, 3),
+}
+"""By settings of both towers; of two layers one is not computed in silence, and 5 heads share no width."""
+OF_TEXTS: dict[str, tuple[Any, ...]] = {
+    "max_position_embeddings": (0, -1, 1.5, "x", [], True, 10**12),
+    "vocab_size": (0, -1, "x", [], 10**12),
+    "eos_token_id": ([], -1, "x", True),
+}
+PIXELS: dict[str, tuple[Any, ...]] = {
+    "image_mean": (0.5, [0.5], ["x"] * 3, [float("nan")] * 3),
+    "image_std": ([0, 1, 1], [-1, 1, 1], "x"),
+    "rescale_factor": (0, "x", []),
+    "resample": ([], "x", -1),
+    "do_normalize": ("x", 3),
+}
+
+
+@pytest.fixture(params=["clip", "siglip", "naflex"])
+def folder(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    make_clip: Callable[..., Path],
+    make_siglip: Callable[..., Path],
+    naflex: Path,
+) -> Path:
+    if request.param != "naflex":
+        return {"clip": make_clip, "siglip": make_siglip}[request.param]()
+    for path in naflex.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def frames(encoder: Any) -> NDArray[np.uint8]:
+    size = encoder.frame_size
+    return np.full((1, *size.sides(160, 90), 3), 100, np.uint8)
+
+
+def used(folder: Path) -> None:
+    encoder = load_encoder(str(folder), device="cpu")
+    encoder.encode_text(["a red ball"])
+    assert encoder.match
+    if (folder / "frames").exists():
+        encoder.encode_frames(frames(encoder))
+
+
+@contextmanager
+def changed(path: Path, change: Callable[[Any], Any]) -> Iterator[None]:
+    """A file of settings while inside."""
+    before = path.read_text()
+    path.write_text(json.dumps(change(json.loads(before))))
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def test_settings_that_are_none_are_named(folder: Path) -> None:
+    """They ended as a KeyError or a division by zero in the middle of a search; and one layer less than there
+    are would give other features in silence.
+    """
+    for tower, of_tower in (("text_config", WRONG | OF_TEXTS), ("vision_config", WRONG)):
+        for key, wrongs in of_tower.items():
+            for wrong in wrongs:
+
+                def lie(given: Any, tower: str = tower, key: str = key, wrong: Any = wrong) -> Any:
+                    return {**given, tower: {**given[tower], key: wrong}}
+
+                with changed(folder / "config.json", lie):
+                    with pytest.raises((DataError, InvalidValue)) as caught:
+                        used(folder)
+                    named = key in str(caught.value) or ".safetensors: " in str(caught.value)
+                    assert named and str(folder) in str(caught.value), (tower, key, wrong, caught.value)
+    with (
+        changed(folder / "config.json", lambda given: {**given, "projection_dim": "x"}),
+        pytest.raises(DataError, match=r"config\.json: projection_dim is 'x'; give a whole number"),
+    ):
+        used(folder)
+    for key, wrongs in PIXELS.items():
+        for wrong in wrongs:
+            with changed(
+                folder / "preprocessor_config.json", lambda given, key=key, wrong=wrong: given | {key: wrong}
+            ):
+                with pytest.raises(DataError, match=key) as caught:
+                    used(folder)
+                assert str(folder) in str(caught.value)
+
+
+def test_settings_that_are_null_are_as_if_missing(folder: Path) -> None:
+    for tower in ("text_config", "vision_config"):
+        with changed(
+            folder / "config.json",
+            lambda given, tower=tower: {**given, tower: {**given[tower], "layer_norm_eps": None}},
+        ):
+            used(folder)
+
+
+def test_numbers_that_are_none_are_named(folder: Path) -> None:
+    """NaN was found where features are stored, as the fault of another package; a search gave an error of
+    NumPy's, or nonsense. Tensors that nobody asks for do not matter.
+    """
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    (folder / "frames").touch()
+    save_file({**tensors, "position_ids": np.zeros(3, np.float32), "other": np.full(2, np.nan)}, file)
+    used(folder)
+    for name in (
+        "text_model.encoder.layers.1.mlp.fc2.weight", "vision_model.post_layernorm.bias", "logit_scale",
+    ):  # fmt: skip
+        for value in (np.nan, np.inf):
+            wrong = tensors[name].copy()
+            wrong.reshape(-1)[-1] = value
+            save_file({**tensors, name: wrong}, file)
+            with pytest.raises(DataError, match=rf"model\.safetensors: '{name}' ") as caught:
+                used(folder)
+            assert "fetch it again" in str(caught.value)
+    for wrong in (np.array(3e38, np.float32), np.zeros((2, 2), np.float32), np.zeros(0, np.float32)):
+        save_file({**tensors, "logit_scale": wrong}, file)
+        with pytest.raises(DataError, match=r"model\.safetensors: 'logit_scale' is .* where one number"):
+            used(folder)
+
+
+def test_towers_that_lead_into_other_spaces_are_named(make_clip: Callable[..., Path]) -> None:
+    folder = make_clip()
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    save_file({**tensors, "text_projection.weight": tensors["text_projection.weight"][:7].copy()}, file)
+    with pytest.raises(DataError, match=r"features of texts have 7 numbers, those of frames 16"):
+        used(folder)
+
+
+def test_half_and_double_precision_are_read(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    wanted = load_encoder(str(folder), device="cpu").encode_text(["a red ball"])
+    for kind, most in ((np.float16, 2e-2), (np.float64, 1e-6)):
+        save_file({name: value.astype(kind) for name, value in tensors.items()}, file)
+        found = load_encoder(str(folder), device="cpu").encode_text(["a red ball"])
+        np.testing.assert_allclose(found, wanted, atol=most)
+
+
+def test_a_tokenizer_of_more_tokens_than_the_tower_is_named(make_clip: Callable[..., Path]) -> None:
+    """A query then asked for a row that is not there."""
+    folder = make_clip()
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    name = "text_model.embeddings.token_embedding.weight"
+    save_file({**tensors, name: tensors[name][:40].copy()}, file)
+    with (
+        changed(
+            folder / "config.json",
+            lambda given: {**given, "text_config": {**given["text_config"], "vocab_size": 40}},
+        ),
+        pytest.raises(DataError, match=r"gives the token \d+, but 'text_model\..*' has 40 rows; take both"),
+    ):
+        used(folder)
