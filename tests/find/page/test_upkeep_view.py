@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from distinct import film_like
 from moviola.search import Library
 from page_server import Served
-from page_visitor import search, serious
+from page_visitor import card, search, searching, serious
 
 pytestmark = pytest.mark.slow
 
@@ -120,14 +120,17 @@ def test_several_libraries_have_one_page(open_page: Callable[..., Page], made: P
         with Library(folder) as library:
             every = library.catalogue.video_ids()
             library.indexer.remove([one for one in every if one.startswith("home/") == bool(number)])
+    (tmp_path / "incoming").mkdir()
     film_like(made / "films" / "home" / "a cat.mp4", tmp_path / "incoming" / "kitten.mp4")
     with Served(tmp_path, options=("--library", str(folders[1]))) as server:
         page = open_page(server)
         search(page, "a cat")
         expect(page.locator(".caption .title", has_text="a cat").first).to_be_visible()
         expect(page.get_by_role("button", name="save this search")).to_have_count(0)
-        page.get_by_role("button", name=re.compile("^Right")).first.click()
-        expect(page.locator(".chip", has_text="right").first).to_be_visible()
+        card(page, 1).locator(".opener").focus()
+        with searching(page):
+            page.keyboard.press("+")
+        expect(page.get_by_role("button", name="Without these marks")).to_be_visible()
         expect(page.get_by_role("button", name="teach this as…")).to_have_count(0)
         page.keyboard.press("c")
         page.get_by_role("link", name="Library").click()

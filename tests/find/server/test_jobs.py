@@ -107,11 +107,11 @@ def test_searches_and_jobs_compute_on_the_device_of_the_server(
 
 def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moviola.server.jobs.HEARTBEAT", 0.0)
-    jobs = Jobs(tmp_path, [tmp_path], most=1)
+    jobs = Jobs([tmp_path], most=1)
 
     async def listen() -> list[str | None]:
         async with jobs._turn:  # so that the job waits
-            job = await jobs.add(["."])
+            job = await jobs.add(tmp_path, "films", ["."])
             heard: list[str | None] = []
             async for event in jobs.events(job.job, 0):
                 heard.append(event and event.name)
@@ -123,10 +123,10 @@ def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_job_that_is_cancelled_at_once_has_ended(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, [tmp_path], most=1)
+    jobs = Jobs([tmp_path], most=1)
 
     async def cancelled() -> Job:
-        return await jobs.cancel((await jobs.add(["."])).job)
+        return await jobs.cancel((await jobs.add(tmp_path, "films", ["."])).job)
 
     assert asyncio.run(cancelled()).state == "cancelled"
 
@@ -141,10 +141,10 @@ def test_a_job_that_is_done_has_done_all_videos(
         return code
 
     monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
-    jobs = Jobs(tmp_path, [tmp_path], most=1)
+    jobs = Jobs([tmp_path], most=1)
 
     async def last() -> Job:
-        job = await jobs.add(["."])
+        job = await jobs.add(tmp_path, "films", ["."])
         return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
 
     job = asyncio.run(last())
@@ -156,10 +156,10 @@ def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: 
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
-    jobs = Jobs(tmp_path, [tmp_path], most=1)
+    jobs = Jobs([tmp_path], most=1)
 
     async def last() -> Job:
-        job = await jobs.add(["."])
+        job = await jobs.add(tmp_path, "films", ["."])
         *_, event = [event async for event in jobs.events(job.job, 0)]
         assert event is not None
         return event.job
@@ -175,10 +175,10 @@ def test_an_unexpected_error_is_the_reason_of_a_job_that_fails_and_is_logged(
         raise KeyError("share")
 
     monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
-    jobs = Jobs(tmp_path, [tmp_path], most=1)
+    jobs = Jobs([tmp_path], most=1)
 
     async def last() -> Job:
-        job = await jobs.add(["."])
+        job = await jobs.add(tmp_path, "films", ["."])
         return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
 
     job = asyncio.run(last())
@@ -344,10 +344,11 @@ def test_the_time_that_is_left_is_over_all_steps(monkeypatch: pytest.MonkeyPatch
     clock = {"now": 0.0}
     monkeypatch.setattr("moviola.server.progress.monotonic", lambda: clock["now"])
     job = Job(
-        job="x", state="running", sources=[], done=0, total=0, share=0.0, seconds_left=None, step="",
-        video="", seconds=0.0, refused=[], added=0, copies=0, started=None, finished=None, error="",
+        job="x", state="running", library="films", sources=[], done=0, total=0, share=0.0,
+        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0, copies=0, started=None,
+        finished=None, error="",
     )  # fmt: skip
-    run = Run(job, None)
+    run = Run(job, Path("films"), None)
     run.progress.at(0)
     line = {"done": 1, "total": 4, "video": "a", "seconds": 1.0}
     left = []

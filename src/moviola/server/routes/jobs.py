@@ -11,7 +11,7 @@ from pydantic import Field
 
 from moviola.search.schema import Name as Source
 from moviola.server.jobs import ENDED, Jobs
-from moviola.server.routes.upkeep import Changing
+from moviola.server.routes.upkeep import require_changing
 from moviola.server.schemas import Job, JobList, RequestModel
 from moviola.server.service import ServiceOf
 
@@ -36,7 +36,7 @@ class JobRequest(RequestModel):
     )
 
 
-@router.post("", status_code=201, dependencies=[Changing])
+@router.post("", status_code=201)
 async def start(request: JobRequest, service: ServiceOf) -> Job:
     """Index files and folders; jobs run one after the other.
 
@@ -44,6 +44,7 @@ async def start(request: JobRequest, service: ServiceOf) -> Job:
     folder is checked. Of several libraries one must be named. Searches continue meanwhile, and find each
     video as soon as it is complete.
     """
+    require_changing(service)
     home = service.home_named(request.library)
     return await service.jobs.add(home.folder, home.name, request.sources, request.ocr)
 

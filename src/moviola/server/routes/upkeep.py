@@ -114,12 +114,13 @@ class Removed(ResponseModel):
     video_id: str = Field(examples=["holiday/beach"])
 
 
-def _require_changing(service: ServiceOf) -> None:
+def require_changing(service: ServiceOf) -> None:
+    """Raise Forbidden where this server changes no library."""
     if not service.options.allow_ingest:
         raise Forbidden("this server only reads; start it with --allow-ingest FOLDER to change the library")
 
 
-Changing = Depends(_require_changing)
+Changing = Depends(require_changing)
 """What a route that changes the library depends on."""
 
 
