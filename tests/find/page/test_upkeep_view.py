@@ -145,7 +145,9 @@ def test_several_libraries_have_one_page(open_page: Callable[..., Page], made: P
         expect(page.locator("#notices")).to_contain_text("2 videos are tagged")
         page.get_by_label("Library that gets the videos").select_option("others")
         page.get_by_role("button", name="Bring in").click()
-        expect(page.get_by_role("article", name=re.compile("^Videos being"))).to_contain_text("1 video added")
+        job = page.get_by_role("article", name=re.compile("^Videos being"))
+        expect(job).to_contain_text("1 video added", timeout=120_000)
+        expect(job).to_contain_text("→ others")
         expect(rows).to_have_count(5)
         assert serious(page) == []
         for width, height in WINDOWS:

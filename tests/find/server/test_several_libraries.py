@@ -39,6 +39,7 @@ def test_the_answer_is_that_of_one_library(
     assert answers[0] == answers[1] and all(rows[0] for rows in answers[0][0])
 
 
+@pytest.mark.slow
 def test_what_changes_goes_to_the_library_of_the_video(
     serving: Serving, two: list[Path], films: Path
 ) -> None:
@@ -78,6 +79,7 @@ def _again(client: TestClient, name: str) -> dict[str, str]:
     return job
 
 
+@pytest.mark.slow
 def test_what_belongs_to_one_library_is_refused(serving: Serving, two: list[Path], films: Path) -> None:
     """With the names of the libraries, without their paths, and with a remedy; nothing of it is written."""
     taught = {"title": "wall", "query": {"right": [{"video_id": "harbour", "start": 0, "end": 2}]}}

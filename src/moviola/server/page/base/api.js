@@ -34,7 +34,7 @@ import { questionFields } from "./store.js";
  * @typedef {{start: number, end: number, text: string, kind: string, language: string, form: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string, why: Why}} Refused
- * @typedef {{job: string, sources: string[], state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
+ * @typedef {{job: string, library: string, sources: string[], state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
  *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, copies: number, error: string}} Job
  * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
  *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],

@@ -171,6 +171,7 @@ function jobParts(job, dismiss) {
   const cancel = runs(job) ? iconButton("close", t("Cancel"), () => void api.cancelJob(job).catch((error) => does.failed(t("Not cancelled"), error))) : iconButton("close", t("Dismiss this job"), dismiss);
   return [
     h("div", { class: "job-head" }, h("strong", { dir: "auto", title: job.sources.join("\n") }, nameOf(job)), h("span", {}, states[job.state] ?? job.state),
+      areSeveral() ? h("span", { class: "muted", dir: "auto" }, `→ ${job.library}`) : null,
       h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
       h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : outcome(job)), cancel),
     runs(job) ? bar : null,
