@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moviola.errors import SegmentIndexError
 from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids, IndexStats, parts_of
-from moviola.index.flat import FlatIndex, read_faiss, write_faiss
+from moviola.index.flat import FlatIndex
 from moviola.index.trained import TrainedIndex
 
 __all__ = ["IVFIndex", "IVFPQIndex", "parts_of_codes"]
@@ -48,14 +48,14 @@ class IVFIndex(TrainedIndex):
             ids = self._recent.ids()
             self._faiss.add_with_ids(self._recent.vectors_of(ids), ids)
             self._recent, self._gone = FlatIndex(self.dim), self._gone[:0]
-        write_faiss(self._faiss, path)
+        _write_faiss(self._faiss, path)
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Open a faiss file; its lists are mapped and read as needed."""
         import faiss
 
-        stored = read_faiss(path, faiss.IO_FLAG_MMAP)
+        stored = _read_faiss(path, faiss.IO_FLAG_MMAP)
         index = cls(stored.d)
         if isinstance(stored, faiss.IndexIDMap2):
             index._recent = FlatIndex.read(path)
@@ -152,3 +152,30 @@ def _in_memory(main: Any) -> Any:
     main.replace_invlists(lists, True)
     lists.this.disown()
     return main
+
+
+def _write_faiss(index: Any, path: Path) -> None:
+    """Write an index of faiss; errors as in :meth:`moviola.index.Index.write`."""
+    import faiss
+
+    try:
+        faiss.write_index(index, str(path))
+    except RuntimeError as error:
+        raise SegmentIndexError(
+            f"{path}: cannot be written ({_first_line(error)}); is there room on the disk?"
+        ) from error
+
+
+def _read_faiss(path: Path, flags: int) -> Any:
+    """Read an index of faiss, of any type; errors as in :meth:`moviola.index.Index.read`."""
+    import faiss
+
+    try:
+        return faiss.read_index(str(path), flags)
+    except RuntimeError as error:
+        raise SegmentIndexError(f"{path}: damaged index file ({_first_line(error)}); rebuild it") from error
+
+
+def _first_line(error: Exception) -> str:
+    """First line of an error of faiss, without the place in its source."""
+    return str(error).strip().splitlines()[0]

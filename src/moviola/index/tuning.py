@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,4 +89,4 @@ def _tried(index: Index, queries: Mapping[str, tuple[NDArray[np.float32], Ids]])
             seconds.append(time.perf_counter() - started)
             found += len(np.intersect1d(ids, wanted))
         recall[kind] = found / exact.size
-    return Trial(dict(index.parameters), recall, median(seconds))
+    return Trial(dict(index.parameters), recall, float(np.median(seconds)))

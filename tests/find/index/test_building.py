@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import faiss  # noqa: F401 - else its import counts as memory of the first index that is measured
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -67,7 +68,8 @@ def test_building_has_a_sample_and_a_block_in_memory(name: str) -> None:
         with rows_in_file(parts(), DIM, np.float32) as (ids, rows):
             index.build(ids, rows)
 
-    assert most_bytes(build) < WHOLE / 4
+    own = WHOLE if name == "flat" else 0  # all vectors, as they are
+    assert own <= most_bytes(build) < own + WHOLE / 4
     assert len(index) == COUNT
     np.testing.assert_array_equal(index.search(vectors_of(0, BLOCK)[:3], 1)[1][:, 0], [0, 1, 2])
 

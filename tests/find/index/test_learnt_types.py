@@ -329,7 +329,6 @@ def test_a_mapped_flat_index_can_be_changed(
     stored: NDArray[np.float32], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moviola.index.flat._MAPPED_FROM_BYTES", 1)
-    monkeypatch.setattr("moviola.index.flat._COPIED_ROWS", 700)
     index = built("flat", stored)
     save_index(index, tmp_path, "segments", backend="flat", tag="")
     (mapped, _) = load_index(tmp_path, "segments", BACKENDS)  # type: ignore[misc]
