@@ -16,25 +16,27 @@ Examples:
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from moviola.errors import MoviolaError
 from moviola.threads import sleep_while_waiting
-from moviola.types import Moment, Query, Span, Video
 
 if TYPE_CHECKING:
+    from moviola.errors import MoviolaError
     from moviola.search import Libraries, Library
+    from moviola.types import Moment, Query, Span, Video
 
 # Before NumPy, torch and faiss are loaded: that is when they read it.
 sleep_while_waiting(os.environ)
 
 __all__ = ["Libraries", "Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
 
+_MODULES = {"Libraries": "search", "Library": "search", "MoviolaError": "errors"}
+"""Modules of the public names that are not those of ``types``."""
+
 
 def __getattr__(name: str) -> Any:
-    """``Library`` and ``Libraries`` on first use, so that ``import moviola`` stays quick."""
-    if name in ("Libraries", "Library"):
-        from moviola import search
-
-        return getattr(search, name)
+    """A public name on first use, so that ``import moviola`` stays quick."""
+    if name in __all__:
+        return getattr(import_module(f"moviola.{_MODULES.get(name, 'types')}"), name)
     raise AttributeError(f"module 'moviola' has no attribute {name!r}")

@@ -16,7 +16,8 @@ from fastapi.testclient import TestClient
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from moviola.cli import all_commands, load_commands
+from moviola.cli import all_commands
+from moviola.cli.commands import load_commands
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
 from moviola.errors import BrokenPlugin, InvalidValue, LibraryError

@@ -37,7 +37,7 @@ def moviola(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     def run(*words: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["moviola", *map(str, words)])
         # A console keeps the width that it had when it was made, which pytest's workers are given.
-        monkeypatch.setattr(console, "width", int(os.environ.get("COLUMNS", "80")))
+        monkeypatch.setattr(console.rich, "width", int(os.environ.get("COLUMNS", "80")))
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()

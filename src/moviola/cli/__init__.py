@@ -5,97 +5,15 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
-import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import typer
-from typer.models import CommandInfo, TyperInfo
-
-from moviola.cli.app import PANELS, app, note, placed, short_help
-from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency, MoviolaError
-from moviola.plugins import naming_plugins, plugin, plugins
+if TYPE_CHECKING:
+    import typer
 
 __all__ = ["all_commands", "main"]
-
-COMMANDS = {name: module for names in PANELS.values() for name, (module, _) in names.items()}
-"""The module of each of moviola's own commands and groups."""
-
-HOOK = "moviola.commands"
-"""The group of entry points by which packages add commands; those of studies come so, too."""
-
-
-def load_commands(wanted: str = "") -> None:
-    """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name.
-
-    To build all of them takes as long as a tenth of a first search, and to look for those of other packages a
-    twentieth. Heavy libraries are imported by the command that runs. Where all are added, for the help, a
-    plug-in that is broken is named, and the others are shown.
-    """
-    if wanted in COMMANDS:
-        importlib.import_module(f"moviola.cli.{COMMANDS[wanted]}")
-        if any(_group(one).info.name == wanted for one in app.registered_groups):
-            for added in plugins(HOOK):
-                if added.point.name == wanted:
-                    _adopt(added.load(typer.Typer))
-    elif named := plugin(HOOK, wanted) if wanted else None:
-        _adopt(named.load(typer.Typer))
-    else:
-        for module in dict.fromkeys(COMMANDS.values()):
-            with _naming_broken():
-                importlib.import_module(f"moviola.cli.{module}")
-        for added in plugins(HOOK):
-            with _naming_broken():
-                _adopt(added.load(typer.Typer))
-    for command in app.registered_commands:
-        if not isinstance(command.rich_help_panel, str):
-            command.rich_help_panel = placed(_name(command))[1]
-        command.short_help = command.short_help or short_help(_name(command))
-    for group in app.registered_groups:
-        if not isinstance(group.rich_help_panel, str):
-            group.rich_help_panel = placed(str(_group(group).info.name))[1]
-        own = short_help(str(_group(group).info.name))
-        group.short_help = own if own else group.short_help
-
-
-@contextmanager
-def _naming_broken() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPlugin as error:
-        note(f"error: {error}")
-
-
-def _adopt(added: typer.Typer) -> None:
-    """Add the commands and groups of a plug-in; a group of a name that is there gets more commands."""
-    _add_commands(added, app)
-    groups = {_group(one).info.name: _group(one) for one in app.registered_groups}
-    for group in added.registered_groups:
-        own = _group(group)
-        if there := groups.get(own.info.name):
-            if there is not own:
-                _add_commands(own, there)
-        else:
-            app.registered_groups.append(group)
-
-
-def _add_commands(added: typer.Typer, group: typer.Typer) -> None:
-    """Commands of a name that is there stay what they are."""
-    known = set(map(_name, group.registered_commands))
-    group.registered_commands += [one for one in added.registered_commands if _name(one) not in known]
-
-
-def _name(command: CommandInfo) -> str:
-    return str(command.name or getattr(command.callback, "__name__", ""))
-
-
-def _group(info: TyperInfo) -> typer.Typer:
-    assert info.typer_instance is not None  # that of all groups which were added as one
-    return info.typer_instance
-
 
 # With less, all of OpenBLAS, OpenVINO and libav have ended a process by a signal.
 _LEAST_MEMORY = 2 << 30
@@ -107,8 +25,9 @@ _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
 
 def all_commands() -> typer.Typer:
     """The command line with all its commands."""
-    load_commands()
-    return app
+    from moviola.cli import commands
+
+    return commands.all_commands()
 
 
 def main() -> None:
@@ -116,16 +35,29 @@ def main() -> None:
     _open_missing_streams()
     # Memory is freed with the process; a last garbage collection would take .2 s. Those while modules are
     # imported, which leave no garbage, take a twentieth of a cold search.
-    gc.set_threshold(50_000)
+    gc.set_threshold(100_000)
     atexit.register(gc.freeze)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal may lack letters of a name or a subtitle; standard error escapes them by itself.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.argv[1:] == ["--version"]:  # as an option of the application it would take twice as long
+        from moviola.cli.version import print_version
+
+        print_version()
+        return
+    _run()
+
+
+def _run() -> None:
+    from moviola.cli.app import app, note
+    from moviola.cli.commands import load_commands
+    from moviola.errors import MoviolaError
+    from moviola.plugins import naming_plugins
+
     try:
         if not {"-h", "--help", "--version"} & set(sys.argv[1:]):
             _require_memory()
-        if sys.argv[1:] != ["--version"]:  # which needs none of them
-            load_commands(_command_in(sys.argv[1:]))
+        load_commands(_command_in(sys.argv[1:]))
         with naming_plugins():
             app()
     except SystemExit as left:
@@ -151,6 +83,8 @@ def _require_memory() -> None:
         import resource
     except ModuleNotFoundError:  # Windows has none
         return
+    from moviola.errors import InvalidValue
+
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if 0 <= limit < _LEAST_MEMORY:
         raise InvalidValue(
@@ -189,6 +123,8 @@ def _complaint(error: Exception) -> str:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:
             raise error
+        from moviola.errors import MissingDependency
+
         return str(MissingDependency(f"{package} is not installed", _EXTRAS[package]))
     if not isinstance(error, OSError):
         return str(error)

@@ -7,21 +7,18 @@ characters that would steer the terminal are replaced. Exit codes, and what a pi
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
-from rich.box import Box
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from typer import BadParameter, Context, Exit, Option
 from typer.core import TyperGroup
 
@@ -29,17 +26,13 @@ from moviola.cli.config import nested_defaults, read_config
 from moviola.errors import InvalidValue, shortened
 from moviola.files.plain import STEERING, plain
 
+if TYPE_CHECKING:
+    from moviola.cli.terminal import Cell, PlainConsole, Shortening
+
 _NO_COMMAND = re.compile(r"No such command '(?P<name>.*?)'\.")
 _WRONG_USAGE = BadParameter.__mro__[1]  # Click's error of all wrong usage, of the one that Typer has
 
-Cell = str | tuple[str, ...]
-"""A cell of a table: a text, or several, below each other on a terminal."""
-
-Shortening = Literal["in the middle", "at the end"]
-"""Where a text of a table is shortened."""
-
 _NONE: Mapping[str, Shortening] = {}
-_LEAST_CELL = 8
 
 PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "First steps": {
@@ -174,9 +167,9 @@ def command_group(name: str, help: str, *, below: typer.Typer = app, panel: str 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from moviola.cli.version import print_version
 
-        print(f"moviola {version('moviola')}")
+        print_version()
         raise Exit
 
 
@@ -210,23 +203,43 @@ def _root(
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per line.")]
 
-# A box that has lines between sections of rows, and nothing else.
-_LINES = Box("    \n    \n    \n    \n ── \n    \n    \n    \n")
-_NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
-_TIMES = re.compile(r"(\d+:[\d:.]+)(?: – \d+:[\d:.]+)?")
+
+class _Stream:
+    """Standard output or standard error. Rich writes to a terminal; other readers get the same lines without
+    it, since its import takes as long as a tenth of a first search.
+    """
+
+    def __init__(self, name: Literal["stdout", "stderr"]) -> None:
+        self._name = name
+
+    @cached_property
+    def rich(self) -> PlainConsole:
+        """Rich's console of the stream."""
+        from moviola.cli.terminal import PlainConsole
+
+        return PlainConsole(stderr=self._name == "stderr")
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a terminal reads it, or what rich is made to take for one."""
+        if "rich" in vars(self) or _TAKEN_FOR_TERMINALS & os.environ.keys():
+            return self.rich.is_terminal
+        return getattr(sys, self._name).isatty() and self.rich.is_terminal
+
+    def print(self, text: str) -> None:
+        """Print a text as it is, but for what steers a terminal."""
+        if self.is_terminal:
+            self.rich.print(text)
+        else:
+            file = getattr(sys, self._name)
+            file.write(plain(text) + "\n")
+            file.flush()
 
 
-class _PlainConsole(Console):
-    """Prints strings as they are, in tables too, but for what steers the terminal."""
+_TAKEN_FOR_TERMINALS = {"FORCE_COLOR", "TTY_COMPATIBLE"}
+"""Variables by which rich takes other readers for terminals."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(plain(text), **options)
-
-
-console, errors = _PlainConsole(), _PlainConsole(stderr=True)
+console, errors = _Stream("stdout"), _Stream("stderr")
 """Standard output and standard error."""
 
 
@@ -302,69 +315,9 @@ def show_table(
         for row in cells:
             sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
         return
-    cells = _on_one_line(columns, cells, short)
-    table = Table(
-        box=_LINES if lines else None, show_edge=False, pad_edge=False, header_style="bold",
-        title=title or None, title_justify="left",
-    )  # fmt: skip
-    filled = [at for at in range(len(columns)) if any(any(row[at]) for row in cells)]
-    for at in filled:
-        parts = [part for row in cells for part in row[at]]
-        number = all(map(_NUMBER.fullmatch, parts))
-        times = [found for found in map(_TIMES.fullmatch, parts) if found]
-        width = max(len(found[1]) for found in times) if len(times) == len(parts) else None
-        # What may not wrap is cropped in a narrow terminal once nothing else can give way.
-        table.add_column(
-            columns[at], justify="right" if number else "left", no_wrap=number, overflow="fold",
-            min_width=width,
-        )  # fmt: skip
-    for place, row in enumerate(cells):
-        table.add_row(*("\n".join(row[at]) for at in filled), end_section=place in lines)
-    if cells:
-        console.print(table, soft_wrap=False)
+    from moviola.cli.terminal import print_table
 
-
-def _on_one_line(
-    columns: Sequence[str], rows: list[list[list[str]]], short: Mapping[str, Shortening]
-) -> list[list[list[str]]]:
-    """Rows with the cells of some columns shortened, as far as a terminal is too narrow for them."""
-    widths = {
-        at: max(cell_len(name), *(cell_len(part) for row in rows for part in row[at]))
-        for at, name in enumerate(columns)
-        if any(any(row[at]) for row in rows)
-    }
-    given = {at: short[columns[at]] for at in sorted(widths, key=widths.__getitem__) if columns[at] in short}
-    room = console.width - 3 * (len(widths) - 1) - sum(widths[at] for at in widths if at not in given)
-    most: dict[int, int] = {}
-    for place, at in enumerate(given):  # what the narrow ones leave is for the others
-        most[at] = min(widths[at], max(_LEAST_CELL, room // (len(given) - place)))
-        room -= most[at]
-    shown = {at: _cropped({part for row in rows for part in row[at]}, most[at], given[at]) for at in most}
-    return [
-        [[shown[at][part] for part in cell] if at in shown else cell for at, cell in enumerate(row)]
-        for row in rows
-    ]
-
-
-def _cropped(texts: Collection[str], width: int, at: Shortening) -> dict[str, str]:
-    """Some texts in at most ``width`` columns of a terminal, "…" in place of what is left out: in the middle,
-    or further on, or else before it, where different texts stay different, as far as they can.
-    """
-    middle = (width - 1) // 2
-    places = [*range(middle, width), *range(middle)] if at == "in the middle" else [width - 1]
-    ways = ({text: _without_middle(text, width, before) for text in texts} for before in places)
-    return max(ways, key=lambda shown: len(set(shown.values())))
-
-
-def _without_middle(text: str, width: int, before: int) -> str:
-    """A text in at most ``width`` columns of a terminal, of which ``before`` are those at its beginning."""
-    if cell_len(text) <= width:
-        return text
-    head = set_cell_size(text, before).rstrip()
-    tail = text[len(text) - (width - 1 - before) :] if before < width - 1 else ""
-    while cell_len(tail) > width - 1 - before:
-        tail = tail[1:]
-    return f"{head}…{tail}"
+    print_table(console.rich, columns, cells, title=title, lines=lines, short=short)
 
 
 def show_records(

@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from click import BOOL, BadParameter
-
 from moviola.devices import require_device_name
 from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import read_toml
@@ -141,6 +139,8 @@ def usual_reading() -> dict[str, Any]:
     config = read_config()
     found = {key: os.environ.get(_variable(key)) or config.get(key) for key in READING}
     if isinstance(ocr := found["ocr"], str):
+        from click import BOOL, BadParameter
+
         try:
             found["ocr"] = BOOL.convert(ocr, None, None)
         except BadParameter as error:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import (
-    Cell,
     JsonOption,
     YesOption,
     app,
@@ -31,6 +30,7 @@ from moviola.errors import MissingDependency, MissingModel, counted
 from moviola.words import base_language, language_title
 
 if TYPE_CHECKING:
+    from moviola.cli.terminal import Cell
     from moviola.search import Library
 
 library_group = command_group("library", "Settings, models, index and folders of a library.")

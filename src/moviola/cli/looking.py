@@ -8,7 +8,6 @@ from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.text import Text
 from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
@@ -135,6 +134,8 @@ def citation(moment: Moment) -> str:
 
 def _print(answer: Answer, files: dict[str, Path]) -> None:
     """The sentences, each with its citations, which a terminal links to the files."""
+    from rich.text import Text
+
     for sentence in answer.sentences:
         line = Text(plain(sentence.text))
         for one in sentence.cites:
@@ -143,7 +144,7 @@ def _print(answer: Answer, files: dict[str, Path]) -> None:
                 f"link {file.absolute().as_uri()}#t={one.moment.start:g},{one.moment.end:g}" if file else ""
             )
             line.append(" ").append(plain(citation(one.moment)).replace("\n", "\ufffd"), link)
-        console.print(line)
+        console.rich.print(line)
     if answer.untold:
         console.print("The films do not say.")
 

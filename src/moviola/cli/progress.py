@@ -28,7 +28,7 @@ def progress_bar(*columns: ProgressColumn, remedy: str = "nothing was written") 
     Interrupted work prints where it stands, and ``remedy``: what was kept, or how to continue.
     """
     shown = (_Description(""), *columns)
-    bar = Progress(*shown, console=errors, disable=not errors.is_terminal, transient=True)
+    bar = Progress(*shown, console=errors.rich, disable=not errors.is_terminal, transient=True)
     try:
         with bar:
             yield bar

@@ -12,7 +12,6 @@ from typer import Argument, Context, Option
 
 from moviola.cli.app import (
     JsonOption,
-    Shortening,
     app,
     console,
     emit_json,
@@ -40,6 +39,7 @@ from moviola.timing import milliseconds, recorded
 from moviola.types import clock, shown_score
 
 if TYPE_CHECKING:
+    from moviola.cli.terminal import Shortening
     from moviola.search import Asked, Library, SearchResult
     from moviola.types import Moment
 

@@ -21,28 +21,35 @@ Examples:
     (1, 2)
 """
 
-from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
-from moviola.encoders.clip import ClipEncoder
-from moviola.encoders.conse import ConseEncoder
-from moviola.encoders.contract import (
-    FrameTextEncoder,
-    Match,
-    PictureEncoder,
-    SentenceMatch,
-    TextJudge,
-    UnrelatedCosines,
-    check_features,
-    picture_dim,
-)
-from moviola.encoders.conversion import convert_pickle
-from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.e5 import E5
-from moviola.encoders.hub import ModelInfo, available_models, offered_model, pull_model
-from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
-from moviola.encoders.offers import HubOffer
-from moviola.encoders.published import Recommended, recommended
-from moviola.encoders.sentence_models import MINILM, load_sentence_encoder
-from moviola.encoders.sentences import SentenceEncoder
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
+
+if TYPE_CHECKING:
+    from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
+    from moviola.encoders.clip import ClipEncoder
+    from moviola.encoders.conse import ConseEncoder
+    from moviola.encoders.contract import (
+        FrameTextEncoder,
+        Match,
+        PictureEncoder,
+        SentenceMatch,
+        TextJudge,
+        UnrelatedCosines,
+        check_features,
+        picture_dim,
+    )
+    from moviola.encoders.conversion import convert_pickle
+    from moviola.encoders.device_choice import DeviceChoice
+    from moviola.encoders.e5 import E5
+    from moviola.encoders.hub import ModelInfo, available_models, offered_model, pull_model
+    from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
+    from moviola.encoders.offers import HubOffer
+    from moviola.encoders.published import Recommended, recommended
+    from moviola.encoders.sentence_models import MINILM, load_sentence_encoder
+    from moviola.encoders.sentences import SentenceEncoder
 
 __all__ = [
     "CONSE", "DEMO", "E5", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder",
@@ -51,3 +58,25 @@ __all__ = [
     "check_features", "convert_pickle", "find_checkpoint", "load_encoder", "load_sentence_encoder",
     "offered_model", "picture_dim", "pull_model", "recommended",
 ]  # fmt: skip
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "checkpoints": ("CONSE", "DEMO", "Checkpoint", "find_checkpoint"),
+        "clip": ("ClipEncoder",),
+        "conse": ("ConseEncoder",),
+        "contract": (
+            "FrameTextEncoder", "Match", "PictureEncoder", "SentenceMatch", "TextJudge", "UnrelatedCosines",
+            "check_features", "picture_dim",
+        ),
+        "conversion": ("convert_pickle",),
+        "device_choice": ("DeviceChoice",),
+        "e5": ("E5",),
+        "hub": ("ModelInfo", "available_models", "offered_model", "pull_model"),
+        "loading": ("BestEncoder", "best_encoder", "load_encoder"),
+        "offers": ("HubOffer",),
+        "published": ("Recommended", "recommended"),
+        "sentence_models": ("MINILM", "load_sentence_encoder"),
+        "sentences": ("SentenceEncoder",),
+    },
+)  # fmt: skip

@@ -5,22 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moviola.encoders.checkpoints import CONSE, DEMO
-from moviola.encoders.clip import ClipEncoder, open_checkpoint
-from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.hub import available_models
-from moviola.encoders.published import Machine, pace_rank, recommended, this_machine, users_language
 from moviola.errors import MoviolaError
 from moviola.plugins import plugin
 
+if TYPE_CHECKING:
+    from moviola.encoders.published import Machine
+
 __all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
 
+
+def _open_checkpoint(name: str, choice: DeviceChoice) -> FrameTextEncoder:
+    from moviola.encoders.clip import open_checkpoint
+
+    return open_checkpoint(name, choice)
+
+
+def _open_conse(_: str, choice: DeviceChoice) -> FrameTextEncoder:
+    from moviola.encoders.conse import ConseEncoder
+
+    return ConseEncoder(choice)
+
+
 BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
-    DEMO: open_checkpoint,
-    CONSE: lambda _, choice: ConseEncoder(choice),
+    DEMO: _open_checkpoint,
+    CONSE: _open_conse,
 }
 """Openers of packaged encoders, by name; any other name is a checkpoint."""
 
@@ -57,7 +70,7 @@ def load_encoder(
     if name not in BUILTIN and (added := plugin("moviola.encoders", name)):
         encoder: FrameTextEncoder = added.make(FrameTextEncoder, name, choice)
         return encoder
-    return BUILTIN.get(name, open_checkpoint)(name, choice)
+    return BUILTIN.get(name, _open_checkpoint)(name, choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +92,10 @@ def best_encoder(machine: Machine | None = None, language: str | None = None) ->
     Args:
         machine, language: as in :func:`moviola.encoders.published.recommended`.
     """
+    from moviola.encoders.clip import ClipEncoder
+    from moviola.encoders.hub import available_models
+    from moviola.encoders.published import pace_rank, recommended, this_machine, users_language
+
     machine = this_machine() if machine is None else machine
     language = users_language() if language is None else language
     better = recommended(machine, language)[0].model.name

@@ -13,20 +13,27 @@ Examples:
     (('beach', 'harbour'), (3, 4))
 """
 
-from moviola.features.cache import EncodingCache, MemoryCache
-from moviola.features.folder import FeatureFolder, describe_folder
-from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
-from moviola.features.queries import MAX_TOKENS, QueryFeatures
-from moviola.features.shards import Extent, FeatureShards, KeyedShards, MappedShard
-from moviola.features.source import FeatureSource, SourceFacts
-from moviola.features.videos import (
-    FeatureRows,
-    Integers,
-    VideoFeatures,
-    clips_by_video,
-    normalise_rows,
-    place_in,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
+
+if TYPE_CHECKING:
+    from moviola.features.cache import EncodingCache, MemoryCache
+    from moviola.features.folder import FeatureFolder, describe_folder
+    from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
+    from moviola.features.queries import MAX_TOKENS, QueryFeatures
+    from moviola.features.shards import Extent, FeatureShards, KeyedShards, MappedShard
+    from moviola.features.source import FeatureSource, SourceFacts
+    from moviola.features.videos import (
+        FeatureRows,
+        Integers,
+        VideoFeatures,
+        clips_by_video,
+        normalise_rows,
+        place_in,
+    )
 
 __all__ = [
     "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
@@ -34,3 +41,18 @@ __all__ = [
     "QueryFeatures", "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder",
     "new_folder", "normalise_rows", "open_features", "place_in",
 ]  # fmt: skip
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "cache": ("EncodingCache", "MemoryCache"),
+        "folder": ("FeatureFolder", "describe_folder"),
+        "published": ("Computed", "FeatureFiles", "convert", "new_folder", "open_features"),
+        "queries": ("MAX_TOKENS", "QueryFeatures"),
+        "shards": ("Extent", "FeatureShards", "KeyedShards", "MappedShard"),
+        "source": ("FeatureSource", "SourceFacts"),
+        "videos": (
+            "FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normalise_rows", "place_in",
+        ),
+    },
+)  # fmt: skip

@@ -187,7 +187,7 @@ class FeatureShards:
         """
         held = []
         try:
-            for number in np.unique(places[places[:, 0] >= 0, 0]).tolist():
+            for number in sorted({*places[:, 0].tolist()} - {-1}):
                 own = places[places[:, 0] == number]
                 held.append(self._mapped(number, int((own[:, 1] + own[:, 2]).max())))
         except (OSError, LibraryError):

@@ -5,54 +5,93 @@ joins both with searching. ``verify``, ``repair`` and ``compact`` look after it.
 its features can be trained on.
 """
 
-from moviola.index import Trial
-from moviola.library.check import Problem, verify
-from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
-from moviola.library.derived.recordings import Recording, common_recording, recordings_of
-from moviola.library.derived.sound_classes import sound_vectors
-from moviola.library.derived.verdicts import VerdictStore
-from moviola.library.derived.video_names import (
-    NameTable,
-    VideoNames,
-    descriptions_in,
-    names_in,
-    stems_in,
-)
-from moviola.library.derived.view import View, Viewer
-from moviola.library.disk.accounts import Account
-from moviola.library.disk.captures import Taken, taken_of
-from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
-from moviola.library.disk.columns import Facts
-from moviola.library.disk.cue_words import CueTrack
-from moviola.library.disk.places import Copy, Root, present_path, there
-from moviola.library.disk.protected_paths import require_no_library, require_outside
-from moviola.library.disk.removed import RemovedVideo
-from moviola.library.disk.settings import Settings
-from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.change_of_encoder import BegunChange, ChangePlan, EncoderChange, change_begun
-from moviola.library.ingest.footage import about_seconds
-from moviola.library.ingest.indexer import Indexer
-from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
-from moviola.library.ingest.said_languages import say_language
-from moviola.library.library_source import LibrarySource, export_features, open_features
-from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
-from moviola.library.userdata.concepts import (
-    Concept,
-    concept_name,
-    concepts_of,
-    forget_concept,
-    keep_concept,
-    read_concept,
-)  # fmt: skip
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
+
+if TYPE_CHECKING:
+    from moviola.library.check import Problem, verify
+    from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
+    from moviola.library.derived.recordings import Recording, common_recording, recordings_of
+    from moviola.library.derived.sound_classes import sound_vectors
+    from moviola.library.derived.verdicts import VerdictStore
+    from moviola.library.derived.video_names import (
+        NameTable,
+        VideoNames,
+        descriptions_in,
+        names_in,
+        stems_in,
+    )
+    from moviola.library.derived.view import View, Viewer
+    from moviola.library.disk.accounts import Account
+    from moviola.library.disk.captures import Taken, taken_of
+    from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
+    from moviola.library.disk.columns import Facts
+    from moviola.library.disk.cue_words import CueTrack
+    from moviola.library.disk.places import Copy, Root, present_path, there
+    from moviola.library.disk.protected_paths import require_no_library, require_outside
+    from moviola.library.disk.removed import RemovedVideo
+    from moviola.library.disk.settings import Settings
+    from moviola.library.disk.store import LibraryStore
+    from moviola.library.ingest.change_of_encoder import BegunChange, ChangePlan, EncoderChange, change_begun
+    from moviola.library.ingest.footage import about_seconds
+    from moviola.library.ingest.indexer import Indexer
+    from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
+    from moviola.library.ingest.said_languages import say_language
+    from moviola.library.library_source import LibrarySource, export_features, open_features
+    from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
+    from moviola.library.userdata.concepts import (
+        Concept,
+        concept_name,
+        concepts_of,
+        forget_concept,
+        keep_concept,
+        read_concept,
+    )  # fmt: skip
 
 __all__ = [
     "Account", "BegunChange", "Catalogue", "ChangePlan", "Concept", "Copy", "CueRow", "CueTrack",
     "EncoderChange", "Facts", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
     "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "Recording", "RemovedVideo", "Root",
-    "Settings", "ShotRow", "Taken", "Trial", "VerdictStore", "VideoNames", "VideoRow", "View", "Viewer",
+    "Settings", "ShotRow", "Taken", "VerdictStore", "VideoNames", "VideoRow", "View", "Viewer",
     "about_seconds", "background_of", "calibrated", "change_begun", "common_recording", "compact",
     "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction", "export_features",
     "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
     "read_concept", "recordings_of", "repair", "require_no_library", "require_outside", "say_language",
     "sound_vectors", "stems_in", "taken_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "derived.encoder_background": ("background_of", "calibrated", "unrelated_of"),
+        "derived.recordings": ("Recording", "common_recording", "recordings_of"),
+        "derived.sound_classes": ("sound_vectors",),
+        "derived.verdicts": ("VerdictStore",),
+        "derived.video_names": ("NameTable", "VideoNames", "descriptions_in", "names_in", "stems_in"),
+        "derived.view": ("View", "Viewer"),
+        "disk.accounts": ("Account",),
+        "disk.captures": ("Taken", "taken_of"),
+        "disk.catalogue": ("Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"),
+        "disk.columns": ("Facts",),
+        "disk.cue_words": ("CueTrack",),
+        "disk.places": ("Copy", "Root", "present_path", "there"),
+        "disk.protected_paths": ("require_no_library", "require_outside"),
+        "disk.removed": ("RemovedVideo",),
+        "disk.settings": ("Settings",),
+        "disk.store": ("LibraryStore",),
+        "userdata.concepts": (
+            "Concept", "concept_name", "concepts_of", "forget_concept", "keep_concept", "read_concept",
+        ),
+        "check": ("Problem", "verify"),
+        "ingest.change_of_encoder": ("BegunChange", "ChangePlan", "EncoderChange", "change_begun"),
+        "ingest.footage": ("about_seconds",),
+        "ingest.indexer": ("Indexer",),
+        "ingest.plan": ("IngestProgress", "IngestReport", "Paused"),
+        "ingest.said_languages": ("say_language",),
+        "library_source": ("LibrarySource", "export_features", "open_features"),
+        "mending": ("compact", "ends_with_compaction", "mend_settings", "repair"),
+    },
+)  # fmt: skip

@@ -27,14 +27,21 @@ Examples:
     ([8.0], [16.0])
 """
 
-from moviola.retrieval.background import Background, unrelated_queries
-from moviola.retrieval.calibration import Calibration, Chance
-from moviola.retrieval.feedback import Marks
-from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
-from moviola.retrieval.proposals import Hits, Proposals, propose
-from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner
-from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, segment_index
-from moviola.retrieval.trained_models import load_refiner, load_stage1, refiner_of, stage1_of
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
+
+if TYPE_CHECKING:
+    from moviola.retrieval.background import Background, unrelated_queries
+    from moviola.retrieval.calibration import Calibration, Chance
+    from moviola.retrieval.feedback import Marks
+    from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
+    from moviola.retrieval.proposals import Hits, Proposals, propose
+    from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner
+    from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, segment_index
+    from moviola.retrieval.trained_models import load_refiner, load_stage1, refiner_of, stage1_of
 
 __all__ = [
     "SEGMENTS", "Background", "Calibration", "Chance", "CurveRefiner", "Hits", "Marks",
@@ -42,3 +49,17 @@ __all__ = [
     "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
     "stage1_of",    "unrelated_queries",
 ]  # fmt: skip
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "background": ("Background", "unrelated_queries"),
+        "calibration": ("Calibration", "Chance"),
+        "feedback": ("Marks",),
+        "pipeline": ("SEGMENTS", "Moments", "Retrieval", "Scope"),
+        "proposals": ("Hits", "Proposals", "propose"),
+        "refiners": ("CurveRefiner", "Refiner", "ShotRefiner"),
+        "stage1": ("MeanPooling", "Stage1", "TrainedStage1", "segment_index"),
+        "trained_models": ("load_refiner", "load_stage1", "refiner_of", "stage1_of"),
+    },
+)  # fmt: skip

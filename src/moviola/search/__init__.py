@@ -6,8 +6,9 @@ strong.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
 
 if TYPE_CHECKING:
     from moviola.search.asked import Asked
@@ -42,27 +43,24 @@ __all__ = [
     "WeightedSum", "Without",
 ]  # fmt: skip
 
-_MODULES = (
-    "queries",
-    "forms",
-    "filters",
-    "options",
-    "asked",
-    "found",
-    "facets",
-    "suggestions",
-    "searcher",
-    "concepts",
-    "saved",
-    "library",
-    "libraries",
-)
-
-
-def __getattr__(name: str) -> Any:
-    """A public name on first use: help of commands, which knows fields of a question, needs no library."""
-    if name in __all__:
-        for module in _MODULES:
-            if name in (found := import_module(f"moviola.search.{module}")).__all__:
-                return getattr(found, name)
-    raise AttributeError(f"module 'moviola.search' has no attribute {name!r}")
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "asked": ("Asked",),
+        "concepts": ("Concepts",),
+        "facets": ("LENGTHS", "FacetCounts"),
+        "filters": ("Filter",),
+        "forms": ("Position",),
+        "found": ("SearchResult",),
+        "libraries": ("Libraries",),
+        "library": ("Library",),
+        "options": ("KINDS", "By", "SearchOptions"),
+        "queries": (
+            "KeptPicture", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "SearchQuery", "Steps",
+            "Text", "WeightedSum", "Without",
+        ),
+        "saved": ("SavedSearches",),
+        "searcher": ("Searcher",),
+        "suggestions": ("Completions",),
+    },
+)  # fmt: skip

@@ -7,7 +7,18 @@ from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    get_args,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +27,6 @@ from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.library import (
     Catalogue,
-    Indexer,
     LibraryStore,
     Recording,
     Settings,
@@ -42,11 +52,18 @@ from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind
 
 if TYPE_CHECKING:
+    from moviola.library import Indexer, IngestReport
     from moviola.library.userdata.entries import UserData
+
+    def _of_library(
+        method: Callable[Concatenate[Indexer, Given], Value],
+    ) -> Callable[Concatenate[Library, Given], Value]: ...
+
 
 __all__ = ["Library", "Order"]
 
 Value = TypeVar("Value")
+Given = ParamSpec("Given")
 Order = Literal["name", "date", "length", "added"]
 """By id, by the time at which they were taken, by length, or by when they came in."""
 
@@ -127,8 +144,6 @@ class Library:
     def _over(self, store: LibraryStore) -> None:
         """Make the parts of a library over its store."""
         self.store = store
-        self.indexer = Indexer(self.store)
-        self.index = self.indexer.index
         self._searcher = Searcher(self.store)
         self.checker: Checker | None = None
         self.concepts = Concepts(self.store, self._searcher)
@@ -155,6 +170,22 @@ class Library:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @cached_property
+    def indexer(self) -> Indexer:
+        """What changes its videos, models and index; imported where it is used, since searches need none."""
+        from moviola.library import Indexer
+
+        return Indexer(self.store)
+
+    if TYPE_CHECKING:
+        index = _of_library(Indexer.index)
+    else:
+
+        @cached_property
+        def index(self) -> Callable[..., IngestReport]:
+            """The indexer's :meth:`moviola.library.Indexer.index`, with its arguments."""
+            return self.indexer.index
 
     # -- contents ----------------------------------------------------------------------------------------
 

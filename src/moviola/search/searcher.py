@@ -26,13 +26,13 @@ from moviola.library import (
     Concept,
     LibraryStore,
     View,
+    Viewer,
     background_of,
     concept_name,
     concepts_of,
     read_concept,
 )
 from moviola.library.near_copies import COPIES_FILE, KnownCopies
-from moviola.library.united_store import copies_in, tags_in, viewer_of
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
 from moviola.search.chosen import Chosen
@@ -77,7 +77,12 @@ class Searcher:
         self._store = store
         self.refiner: Refiner | None = None
         """Replaces the library's own stage 3; None: keeps that."""
-        self._viewer, self._cues, self._sounds = viewer_of(store), CueSearch(store), SoundSearch(store)
+        self._viewer: Viewer = Viewer(store)
+        if store.parts:
+            from moviola.library.united_store import viewer_of
+
+            self._viewer = viewer_of(store)
+        self._cues, self._sounds = CueSearch(store), SoundSearch(store)
         self._lock = RLock()
         self._retrievals: dict[tuple[bool, str], tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._backgrounds: dict[str, tuple[object, Background]] = {}
@@ -247,12 +252,16 @@ class Searcher:
             return self._chosen[key]
 
     def _tagged(self) -> dict[str, frozenset[str]]:
+        from moviola.library.united_store import tags_in
+
         return tags_in(self._store)
 
     def _copies(self) -> KnownCopies:
         found = [_found_at(part.folder / COPIES_FILE) for part in self._store.parts or (self._store,)]
         if not any(found) and not self._store.parts:
             return KnownCopies()
+        from moviola.library.united_store import copies_in
+
         state = (*found, self._store.catalogue.generation)
         with self._lock:
             if state != self._known_copies[0]:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from rich.cells import cell_len
 
-from moviola.cli.app import _cropped, console
+from moviola.cli.app import console
+from moviola.cli.terminal import _cropped
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
 from moviola.types import Moment, Reason, Span, band_of
@@ -197,7 +198,7 @@ def test_a_moment_is_one_line_of_80_columns(
     ]  # fmt: skip
     monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
     piped = moviola("search", "a", "-l", library).out
-    monkeypatch.setattr(console, "_force_terminal", True)
+    monkeypatch.setattr(console.rich, "_force_terminal", True)
     monkeypatch.setattr("moviola.cli.search._short_names", lambda paths: dict.fromkeys(paths, "long " * 30))
     lines = re.sub(r"\x1b\[[\d;]*m", "", moviola("search", "a", "-l", library).out).splitlines()
     assert [cell_len(line) <= 80 for line in lines] == [True] * 6

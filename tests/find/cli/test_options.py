@@ -251,10 +251,10 @@ def test_a_row_is_a_line_in_a_pipe_and_a_table_on_a_terminal(
 def test_a_number_is_never_cut(width: int, moviola: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would read as another number."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(console, "width", width)
-    monkeypatch.setattr(console, "_force_terminal", True)
+    monkeypatch.setattr(console.rich, "width", width)
+    monkeypatch.setattr(console.rich, "_force_terminal", True)
     row = ("1", "cars on a street in Zürich", "0:00:16.0 – 0:00:19.0", "0.999", "a word " * 6, "seen")
-    with console.capture() as printed:
+    with console.rich.capture() as printed:
         show_table(("rank", "video", "start – end", "score", "snippet", "why"), [row])
     words = printed.get().split()
     assert {"score", "0.999", "0:00:16.0", "0:00:19.0"} <= set(words)
@@ -266,7 +266,7 @@ def test_an_interruption_while_commands_are_loaded(
     def load(_: str) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("moviola.cli.load_commands", load)
+    monkeypatch.setattr("moviola.cli.commands.load_commands", load)
     with pytest.raises(SystemExit) as left:
         run_moviola()
     assert (left.value.code, capsys.readouterr().err) == (130, "interrupted\n")

@@ -86,7 +86,7 @@ def test_the_best_encoder_reads_the_users_language(monkeypatch: pytest.MonkeyPat
         models = [ModelInfo(DEMO, "clip", "built-in", 10**12, "", "")]
         models += [ModelInfo("some/sentences", "sentences", "hub cache", 10**12, "", "")]
         models += [ModelInfo(name, "clip", "hub cache", 1, "", "") for name in cached]
-        monkeypatch.setattr(loading, "available_models", lambda: models)
+        monkeypatch.setattr("moviola.encoders.hub.available_models", lambda: models)
 
     def load(name: str, **_: str) -> Any:
         work, languages = cached[name]

@@ -279,6 +279,8 @@ def test_options_are_refused_once(library: Library) -> None:
         library.search("a red square", topk=3)  # type: ignore[call-arg]
     with pytest.raises(InvalidValue, match=r"'taken': no such option; .*filter=Filter.parse\(taken="):
         library.search("a red square", taken="2024")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="nope"):  # its type is known, though it is made on first use
+        library.index("films", nope=1)  # type: ignore[call-arg]
 
 
 def test_single_options_have_the_types_of_all() -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from cold_commands import cold
 from moviola.compiled import Compiled, Source
 from moviola.features import QueryFeatures
 from moviola.library.derived.indexes import published_index
@@ -47,6 +48,22 @@ def test_no_torch_is_imported(library: Library, trained: Trained) -> None:
         [sys.executable, "-c", SCRIPT, library.folder], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+UNNEEDED = [
+    "faiss", "rich", "click", "pydantic", "numpy.ma", "scipy", "torch", "av", "openvino",
+    "importlib.metadata", "moviola.encoders.conse", "moviola.encoders.hub", "moviola.features.published",
+    "moviola.library.check", "moviola.library.ingest", "moviola.library.library_source",
+    "moviola.library.mending", "moviola.library.united_store", "moviola.media", "moviola.server",
+]  # fmt: skip
+"""What a first search in a small library imported once, or would: half of its time were imports."""
+
+
+def test_what_a_cold_search_does_not_import(library: Library) -> None:
+    """With one encoder and without those of other families, into a pipe."""
+    found = cold(["search", "a red square", "--weak", "--library", library.folder], UNNEEDED)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.count("\t") > 4
 
 
 def index_dim(library: Library) -> int:

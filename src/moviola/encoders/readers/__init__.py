@@ -4,33 +4,40 @@ As with encoders, a reader is named, libraries record its name and revision, and
 requested. The speech readers need the extra ``speech``.
 """
 
-from moviola.encoders.readers.contract import (
-    RATE,
-    UNKNOWN_LANGUAGE,
-    SpeechReader,
-    TextLine,
-    TextReader,
-    Utterance,
-    Voiced,
-)  # fmt: skip
-from moviola.encoders.readers.loading import (
-    OFFLINE_SPEECH,
-    OFFLINE_TEXT,
-    hears_offline,
-    load_speech_reader,
-    load_text_reader,
-    said_of_reader,
-)
-from moviola.encoders.readers.scripts import require_languages
-from moviola.encoders.readers.sounds import (
-    HOP,
-    PATCH,
-    SoundReader,
-    adding_sounds,
-    hears_sounds,
-    open_sound_reader,
-)
-from moviola.encoders.readers.whisper import voiced
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviola.plugins import on_first_use
+
+if TYPE_CHECKING:
+    from moviola.encoders.readers.contract import (
+        RATE,
+        UNKNOWN_LANGUAGE,
+        SpeechReader,
+        TextLine,
+        TextReader,
+        Utterance,
+        Voiced,
+    )  # fmt: skip
+    from moviola.encoders.readers.loading import (
+        OFFLINE_SPEECH,
+        OFFLINE_TEXT,
+        hears_offline,
+        load_speech_reader,
+        load_text_reader,
+        said_of_reader,
+    )
+    from moviola.encoders.readers.scripts import require_languages
+    from moviola.encoders.readers.sounds import (
+        HOP,
+        PATCH,
+        SoundReader,
+        adding_sounds,
+        hears_sounds,
+        open_sound_reader,
+    )
+    from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
     "HOP", "OFFLINE_SPEECH", "OFFLINE_TEXT", "PATCH", "RATE", "UNKNOWN_LANGUAGE", "SoundReader",
@@ -38,3 +45,19 @@ __all__ = [
     "hears_sounds", "load_speech_reader", "load_text_reader", "open_sound_reader", "require_languages",
     "said_of_reader", "voiced",
 ]  # fmt: skip
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "contract": (
+            "RATE", "UNKNOWN_LANGUAGE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced",
+        ),
+        "loading": (
+            "OFFLINE_SPEECH", "OFFLINE_TEXT", "hears_offline", "load_speech_reader", "load_text_reader",
+            "said_of_reader",
+        ),
+        "scripts": ("require_languages",),
+        "sounds": ("HOP", "PATCH", "SoundReader", "adding_sounds", "hears_sounds", "open_sound_reader"),
+        "whisper": ("voiced",),
+    },
+)  # fmt: skip

@@ -181,6 +181,10 @@ class LibraryEncoders:
         """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder: it
         still has the vectors of the last texts.
         """
+        from moviola.encoders.checkpoints import CONSE
+
+        if self.settings.encoder != CONSE:
+            return None
         from moviola.encoders import ConseEncoder
 
         visual = self._visual.get(resident)
