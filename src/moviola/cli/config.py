@@ -34,7 +34,7 @@ READING = ("ocr", "ocr_reader", "ocr_language", "speech", "speech_language", "so
 """Keys that are arguments of :meth:`moviola.library.Indexer.index`."""
 
 TABLES: dict[str, dict[str, type]] = {
-    "index": {"precision": str, "stills": bool, "every_frame": bool},
+    "index": {"precision": str, "stills": bool, "every_frame": bool, "hwaccel": str},
     "watch": {"hours": str, "cores": int, "poll": float, "force_polling": bool, "settle": float},
 }
 """Types of the values of each table, by key."""

@@ -101,6 +101,15 @@ def index_(
         ),
     ] = None,
     device: DeviceOption = "auto",
+    hwaccel: Annotated[
+        str | None,
+        Option(
+            metavar="auto|none|NAME",
+            help="Device that decodes films, where its pictures are those of software: a name of libav's, "
+            "such as cuda, vaapi, videotoolbox; none by default.",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
@@ -128,6 +137,7 @@ def index_(
         named = unnamed | {name: value for name, value in reading.items() if name != "sounds"}
         Readers.require(**named, device=device, speech_track=speech_track)
         chosen_sound_reader(reading.get("sounds"))
+    tuned["hwaccel"] = hwaccel or tuned.get("hwaccel", "none")
     with Library(
         library, encoder=encoder_for(context, library, encoder, sources, json=json),
         sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
@@ -266,6 +276,8 @@ def _print_report(report: IngestReport, library: Path, count: int, json: bool) -
             console.print(f"{kind} read in {counted(len(ids), 'video')}")
     if report.heard:
         console.print(f"sounds read in {counted(len(report.heard), 'video')}")
+    if report.decoding:
+        note(f"decoded: {report.decoding}")
     for line in _problems(report):
         note(line.replace("\n", "\ufffd"))
 

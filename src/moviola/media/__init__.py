@@ -28,6 +28,7 @@ from moviola.media.frames import (
     sample_frames,
     sample_stills,
 )
+from moviola.media.hardware import Device, Hardware, chosen_hardware
 from moviola.media.joining import Card, Piece, join
 from moviola.media.key_frames import key_frames
 from moviola.media.length import length_of, read_through
@@ -74,17 +75,17 @@ from moviola.media.transitions import Slope, Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
-    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Facts", "Fix", "FolderNames",
-    "FrameStream", "Marks", "MediaInfo", "Notes", "Notice", "Parts", "Piece", "ReadingStills",
-    "SampledFrame", "SheetCell", "ShotFinder", "SidecarName", "Sighting", "Sightings", "Slope",
-    "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles", "TinyPictures",
-    "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions",
-    "frame_at", "in_language", "is_animated", "join", "joined", "key_frames", "language_of", "lead_of",
-    "length_of", "look_through", "make_playable", "name_beside", "of_one_size", "packed",
-    "plays_in_browsers", "probe",
-    "read_facts", "read_picture", "read_small_still", "read_sound", "read_subtitles", "read_through",
-    "regular_file", "require_encoding", "require_track_choice", "route_of", "said_by_name", "sample_frames",
-    "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",
-    "small_picture", "stills_apart", "title_card", "track_among", "unpacked", "walk_files", "with_fixes",
-    "within_film", "without_doubles", "write_subtitles", "write_video",
+    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Device", "Facts", "Fix",
+    "FolderNames", "FrameStream", "Hardware", "Marks", "MediaInfo", "Notes", "Notice", "Parts", "Piece",
+    "ReadingStills", "SampledFrame", "SheetCell", "ShotFinder", "SidecarName", "Sighting", "Sightings",
+    "Slope", "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles",
+    "TinyPictures", "Transition", "chosen_hardware", "chosen_track", "contact_sheet", "cut",
+    "embedded_subtitles", "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined",
+    "key_frames", "language_of", "lead_of", "length_of", "look_through", "make_playable", "name_beside",
+    "of_one_size", "packed", "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still",
+    "read_sound", "read_subtitles", "read_through", "regular_file", "require_encoding",
+    "require_track_choice", "route_of", "said_by_name", "sample_frames", "sample_stills",
+    "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars", "small_picture",
+    "stills_apart", "title_card", "track_among", "unpacked", "walk_files", "with_fixes", "within_film",
+    "without_doubles", "write_subtitles", "write_video",
 ]  # fmt: skip

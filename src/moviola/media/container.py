@@ -14,11 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import av
 import av.container
+from av.packet import Packet
 from av.stream import Disposition
+from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.errors import NoVideoStream, UnreadableMedia
@@ -26,8 +28,8 @@ from moviola.files.reasons import reason
 from moviola.media.animated_webp import converted, is_animated
 
 __all__ = [
-    "DAMAGE", "LONGEST_VIDEO", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "has_box",
-    "new_mp4", "open_container", "open_video", "promised_duration", "regular_file", "video_stream",
+    "DAMAGE", "LONGEST_VIDEO", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "Opener", "add_h264",
+    "has_box", "new_mp4", "open_container", "open_video", "promised_duration", "regular_file", "video_stream",
     "walk_files",
 ]  # fmt: skip
 
@@ -78,6 +80,16 @@ _CLOCK = re.compile(r"(\d+):(\d\d):(\d\d\.\d+)")
 _OPTIONS = {"protocol_whitelist": "file", "resync_size": str(2**30)}
 # Formats that only list other files, which may be anywhere.
 _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
+
+
+class Opener(Protocol):
+    """A device that decodes (:class:`moviola.media.hardware.Device`)."""
+
+    def open(self, path: str, **options: Any) -> av.container.InputContainer:
+        """Open a file that the device decodes."""
+
+    def decode(self, stream: VideoStream, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
+        """Pictures that come out when a packet goes in."""
 
 
 def walk_files(folder: Path) -> Iterator[Path]:
@@ -146,9 +158,9 @@ class _Whole(io.FileIO):
 
 
 @contextmanager
-def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
-    """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
-    a picture, or one that libav does not know.
+def open_container(path: str | Path, device: Opener | None = None) -> Iterator[av.container.InputContainer]:
+    """Open a media file for reading, to be decoded by a device where one is given. Raises UnreadableMedia: no
+    regular file, an empty one, a list of files, a picture, or one that libav does not know.
     """
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, reason("empty"))
@@ -159,7 +171,8 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
             yield container
         return
     try:
-        container = av.open(str(absolute), options=_OPTIONS, metadata_errors="replace")
+        opener = av.open if device is None else device.open
+        container = opener(str(absolute), options=_OPTIONS, metadata_errors="replace")
     except DAMAGE as error:
         raise UnreadableMedia(path, _why_unreadable(absolute, error)) from error
     with container:
@@ -202,9 +215,11 @@ def _pictures_in(path: Path, _size: int, _changed: int) -> Mapping[int, int]:
 
 
 @contextmanager
-def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
+def open_video(
+    path: Path, device: Opener | None = None
+) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
     """Open a file and its :func:`video_stream`, others discarded. Errors as in :func:`open_container`."""
-    with open_container(path) as container:
+    with open_container(path, device) as container:
         stream = video_stream(container, path)
         for other in container.streams:
             if other is not stream:

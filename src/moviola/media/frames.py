@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.files.reasons import reason
-from moviola.media.container import DAMAGE, LONGEST_VIDEO, open_video
+from moviola.media.container import DAMAGE, LONGEST_VIDEO, Opener, open_video
 from moviola.media.display_order import CannotPrune
 from moviola.media.frame_selection import (
     Grid,
@@ -71,6 +71,7 @@ def sample_frames(
     watcher: Watcher | None = None,
     stills: Sequence[StillMaker] = (),
     parts: Parts | None = None,
+    device: Opener | None = None,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
@@ -84,6 +85,7 @@ def sample_frames(
         stills: each receives the pictures of the sampled frames.
         parts: the moments of some parts of the video alone, of this rate; the file is read from its start, so
             that times are the same, but decoded only in these. None of them may lie in the video.
+        device: decodes the file, as long as that is regular; else, and from where it fails, software does.
 
     Raises:
         UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, too
@@ -93,7 +95,7 @@ def sample_frames(
     """
     scaler = partial(InputScaler, size)
     grid = Grid.regular(rate) if parts is None else parts
-    return FrameStream(path, grid=grid, scaler=scaler, watcher=watcher, stills=stills)
+    return FrameStream(path, grid=grid, scaler=scaler, watcher=watcher, stills=stills, device=device)
 
 
 def of_one_size(images: Iterable[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
@@ -129,12 +131,13 @@ class FrameStream:
         scaler: Callable[[Fraction], Scaler],
         watcher: Watcher | None = None,
         stills: Sequence[StillMaker] = (),
+        device: Opener | None = None,
     ) -> None:
         self._path, self._grid, self._scaler = Path(path), grid, scaler
         self._watcher, self._stills = watcher, stills
         self._files = ExitStack()
         self._decoded_before = 0
-        self._source = self._open()
+        self._source = self._open(device)
         self._frames = self._run()
 
     def __enter__(self) -> Self:
@@ -181,11 +184,11 @@ class FrameStream:
         at = self._source.broken_at
         return None if at is None else max(0.0, self._source.seconds(at))
 
-    def _open(self) -> Source:
+    def _open(self, device: Opener | None = None) -> Source:
         self._files.close()
         if self._grid.count is not None:
             return Source(*self._files.enter_context(open_video(self._path)))
-        return self._files.enter_context(open_whole(self._path))
+        return self._files.enter_context(open_whole(self._path, device))
 
     def _run(self) -> Iterator[SampledFrame]:
         scale: Scaler | None = None

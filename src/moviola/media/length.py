@@ -17,7 +17,7 @@ import av
 
 from moviola.errors import UnreadableMedia
 from moviola.media.beside import Beside, promised_end, streams_beside
-from moviola.media.container import open_container, regular_file, video_stream
+from moviola.media.container import Opener, open_container, regular_file, video_stream
 from moviola.media.source import Source
 
 __all__ = ["Whole", "length_of", "open_whole", "read_through"]
@@ -34,17 +34,17 @@ class Whole:
 
 
 @contextmanager
-def open_whole(path: Path) -> Iterator[Source]:
-    """A file to be read to its end: its pictures, and what lasts beside them. Errors as in
-    :func:`moviola.media.probe`.
+def open_whole(path: Path, device: Opener | None = None) -> Iterator[Source]:
+    """A file to be read to its end: its pictures, which a device may decode, and what lasts beside them.
+    Errors as in :func:`moviola.media.probe`.
     """
-    with open_container(path) as container:
+    with open_container(path, device) as container:
         stream = video_stream(container, path)
         beside = streams_beside(container, path)
         for other in container.streams:
             if other is not stream and other not in beside:
                 other.discard = av.stream.Discard.all
-        yield Source(container, stream, Beside(beside, promised_end(container)))
+        yield Source(container, stream, Beside(beside, promised_end(container)), device)
 
 
 def length_of(path: str | Path) -> float:

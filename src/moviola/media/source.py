@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.media.beside import Beside, Checksum
-from moviola.media.container import DAMAGE, has_box, open_video, promised_duration
+from moviola.media.container import DAMAGE, Opener, has_box, open_video, promised_duration
 from moviola.media.joints import Joint, SoundTimes
 from moviola.media.truncation import is_torn
 from moviola.threads import DECODING
@@ -79,10 +79,15 @@ class Source:
     """
 
     def __init__(
-        self, container: av.container.InputContainer, stream: VideoStream, beside: Beside | None = None
+        self,
+        container: av.container.InputContainer,
+        stream: VideoStream,
+        beside: Beside | None = None,
+        device: Opener | None = None,
     ) -> None:
         assert stream.time_base is not None
         self.container, self.stream, self.beside = container, stream, beside
+        self._decode = stream.decode if device is None else partial(device.decode, stream)
         self.tick = Fraction(stream.time_base)
         # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
         self.numbered = container.format.name == "avi"
@@ -197,7 +202,7 @@ class Source:
         decode.
         """
         self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
-        frames = self.stream.decode(packet)
+        frames = self._decode(packet)
         self.decoded += len(frames)
         return frames
 

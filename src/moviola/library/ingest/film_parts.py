@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
@@ -25,12 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import MediaError, UnreadableMedia
 from moviola.files.reasons import reason
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.decode_ahead import Branch
 from moviola.media import (
+    Device,
     FrameStream,
+    Hardware,
     Marks,
     Parts,
     ShotFinder,
@@ -170,6 +171,7 @@ class Film:
     Args:
         identity: function that returns the identity of the file now.
         begun: of an earlier run, which is continued.
+        hardware: decodes, until it fails: then what is not in comes from software, as if it had all the time.
     """
 
     def __init__(
@@ -181,10 +183,11 @@ class Film:
         *,
         identity: Callable[[], object] = lambda: None,
         begun: Begun | None = None,
+        hardware: Hardware | None = None,
     ) -> None:
         self._path, self._rate, self._length = path, rate, length
         self._identity, self._was = identity, identity()
-        self._begun = begun
+        self._begun, self._hardware = begun, hardware
         self._again = () if begun is None else tuple(begun.unclear)
         self._lock = Lock()
         self._closed, self._cut_off = False, Event()
@@ -231,8 +234,14 @@ class Film:
         if number == 0 and self._again:
             yield self._look(self._again)
         end = None
-        with suppress(_CutOff):
-            end = yield from self._parts(number, size, stills_every, others)
+        device = self._hardware.device_for(self._path) if self._hardware else None
+        try:
+            end = yield from self._parts(number, size, stills_every, others, device=device)
+        except (_CutOff, MediaError) as error:
+            if self._hardware and device:  # software says whether it is the file
+                self._hardware.leave(self._path, error)
+            elif not isinstance(error, _CutOff):
+                raise
         with self._lock:
             self._lanes_left -= 1
             if end is None:
@@ -253,15 +262,27 @@ class Film:
         yield from self.lane(0, size, stills_every, others)
 
     def _parts(
-        self, number: int, size: FrameSize, stills_every: int | None, others: Sequence[StillMaker]
+        self,
+        number: int,
+        size: FrameSize,
+        stills_every: int | None,
+        others: Sequence[StillMaker],
+        *,
+        device: Device | None,
     ) -> Generator[Step | Branch[Step], None, FrameStream | None]:
         """The parts of a thread; returns the stream at its end, None where the work was ended before."""
         small = None if stills_every is None else SmallStills(stills_every)
         parts = Parts.of(self._rate, self._length, self._first + number, self.lanes)
-        seen = Sightings() if self.lanes == 1 else _OfSeveral()
+        seen = Sightings() if self.lanes == 1 and device is None else _OfSeveral()
         stills_of = [*others, small] if small else others
         with sample_frames(
-            self._path, rate=self._rate, size=size, watcher=seen, stills=stills_of, parts=parts
+            self._path,
+            rate=self._rate,
+            size=size,
+            watcher=seen,
+            stills=stills_of,
+            parts=parts,
+            device=device,
         ) as stream:
             frames = iter(stream)
             for part in count(self._first + number, self.lanes):

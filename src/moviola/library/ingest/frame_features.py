@@ -45,6 +45,7 @@ from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
     Facts,
+    Hardware,
     Notes,
     embedded_subtitles,
     in_language,
@@ -224,6 +225,7 @@ def encode_videos(
     begun: Callable[[FoundFile], Begun | None] | None = None,
     shots: bool = True,
     held: HeldStills | None = None,
+    hardware: Hardware | None = None,
 ) -> Iterator[Outcome]:
     """Decode and encode files, several at once, and the parts of one; results come in the order of the files.
 
@@ -231,7 +233,8 @@ def encode_videos(
     visual encoder, and files are only probed. ``own``: paths have no links on this machine, and one that has
     come since is not followed. ``begun`` says what is known of the earlier parts of a film; without it, films
     do not come in parts. Without ``shots`` neither they nor a fingerprint are looked for. ``held`` gets
-    stills for a reader of text. The rest is as in :class:`.video_encoder.VideoEncoder`.
+    stills for a reader of text; ``hardware`` decodes, not without ``shots``. The rest is as in
+    :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
@@ -243,7 +246,7 @@ def encode_videos(
 
     def lanes() -> Iterator[Iterator[_AnyStep | Branch[_AnyStep]]]:
         for file in files:
-            video = _underway(file, rate, own, begun)
+            video = _underway(file, rate, own, begun, hardware=hardware)
             videos.append(video)
             for lane in range(video.lanes_left):
                 lane_of.append(video)
@@ -285,7 +288,12 @@ def _taken(ready: deque[Outcome]) -> Iterator[Outcome]:
 
 
 def _underway(
-    file: FoundFile, rate: float, own: bool, begun: Callable[[FoundFile], Begun | None] | None
+    file: FoundFile,
+    rate: float,
+    own: bool,
+    begun: Callable[[FoundFile], Begun | None] | None,
+    *,
+    hardware: Hardware | None,
 ) -> _Underway:
     """A film that is to be decoded, by all threads if it is long; a file that cannot be read is refused when
     it is its turn.
@@ -295,12 +303,15 @@ def _underway(
             require_no_link(file)
         info = probe(file.path)
         if begun is None:
-            return _Underway(file, Film(file.path, rate, sys.maxsize, 1), info, 1)
+            return _Underway(file, Film(file.path, rate, sys.maxsize, 1, hardware=hardware), info, 1)
         length, known = part_length(rate), begun(file)
         moments = known.moments if known else 0
         parts = math.ceil((info.about * rate - moments) / length)
         lanes = max(1, min(compute_threads(), _MOST_LANES, parts))
-        film = Film(file.path, rate, length, lanes, identity=partial(_identity, file.path), begun=known)
+        film = Film(
+            file.path, rate, length, lanes, identity=partial(_identity, file.path), begun=known,
+            hardware=hardware,
+        )  # fmt: skip
         return _Underway(file, film, info, lanes, moments)
     return _Underway(file, Film(file.path, rate, sys.maxsize, 1), None, 1)
 

@@ -91,6 +91,7 @@ class Indexer:
         every_frame: bool = False,
         stills: bool = True,
         links_out: bool = True,
+        hwaccel: str = "none",
         progress: Progress | None = None,
     ) -> IngestReport:
         """Index files and folders (recursively); unchanged videos are skipped.
@@ -137,18 +138,22 @@ class Indexer:
             stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
             links_out: take in what links in a folder show outside of it; False, where others may write to it:
                 such links are refused, and named.
+            hwaccel: what decodes: ``"none"``: software; ``"auto"``: the first device that can be opened, else
+                software, which ``decoding`` of the report says; or a device by its name
+                (:mod:`moviola.media.hardware`). Software takes over where it fails or is wrong.
             progress: called as work goes on; with workers, when a video is done. It may raise
                 :class:`moviola.library.Paused` to end the call early: the next one goes on.
 
         Raises:
-            InvalidValue: no source given, invalid workers, track, language or pattern, or a value of another
-                type.
+            InvalidValue: no source given, invalid workers, track, language or pattern, a device that is not
+                here, or a value of another type.
             MissingDependency, MissingModel: a reader that was named, or Ray, is not on this machine.
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
         """
         from moviola.library.ingest.picture_run import PictureRun
         from moviola.library.ingest.scan import make_plan
+        from moviola.media import chosen_hardware
 
         require_sources(sources)
         given = {"prune": prune, "every_frame": every_frame, "stills": stills, "links_out": links_out}
@@ -162,6 +167,9 @@ class Indexer:
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language, ocr_language=ocr_language,
         )  # fmt: skip
+        require_kind("hwaccel", hwaccel, str, "auto, none or the name of a device")
+        # On the machines of a cluster, each looks for its own.
+        hardware = None if "://" in str(workers) else chosen_hardware(hwaccel)
         hears = chosen_sound_reader(sounds)
         zones = camera_zones_of(camera_zones)
         subtitle_encoding = known_encoding(subtitle_encoding)
@@ -185,14 +193,17 @@ class Indexer:
                 reread_subtitles(self._store, video, found, report)
                 report.updated.append(video.video_id)
             every = self._store.settings.frames_per_segment if stills else None
-            options = {"every_frame": every_frame, "stills_every": every}
+            options = {"every_frame": every_frame, "stills_every": every, "hwaccel": hwaccel}
             settings = self._store.settings
             decodes = pool is None and bool(settings.encoder)
             held = readers.holding_stills(settings.frame_rate) if decodes else None
             reading = ReadingRun(self._store, report, progress, pool, held)
             read_text = partial(reading.read, readers=readers.of_text())
             with suppress(Paused), held or nullcontext():
-                PictureRun(self._store, report, progress, pool, held, read_text).encode(plan, options)
+                PictureRun(self._store, report, progress, pool, held, hardware, read_text).encode(
+                    plan, options
+                )
+                report.decoding = hardware.said if hardware and not pool else ""
                 note_copies(self._store, plan, report)
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)

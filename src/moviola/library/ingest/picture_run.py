@@ -16,7 +16,7 @@ from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport,
 from moviola.library.ingest.screen_text import looks, millisecond, spans_of
 from moviola.library.ingest.video_encoder import VideoEncoder
 from moviola.library.ingest.workers import Workers
-from moviola.media import stills_apart
+from moviola.media import Hardware, stills_apart
 
 __all__ = ["PictureRun"]
 
@@ -34,6 +34,7 @@ class PictureRun:
     progress: Callable[[IngestProgress], None]
     workers: Workers | None
     held: HeldStills | None = None
+    hardware: Hardware | None = None
     read: Callable[[Collection[str]], None] = lambda _: None
 
     def encode(self, plan: Plan, options: Mapping[str, Any]) -> None:
@@ -70,7 +71,9 @@ class PictureRun:
             self.progress(IngestProgress(done, len(files), found.video_id, seconds))
 
         with self.store.catalogue.job("index", len(files)) as advance:
-            for outcome in encoder.many(files, step, self.workers, commits.begun, self.held):
+            for outcome in encoder.many(
+                files, step, self.workers, begun=commits.begun, held=self.held, hardware=self.hardware
+            ):
                 commits.take(outcome)
                 if self.held:
                     self._let_go(outcome, self.held)

@@ -138,6 +138,7 @@ class IngestReport:
     ``reading_problems`` those it could not, ``reading_notes`` what of a video is in a language that the
     reader does not know; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
     frames that now have features, ``repeats`` that of frames that reuse the features of an earlier one.
+    ``decoding`` says which films a device decoded and which software, and why, where a device was wanted.
     """
 
     added: list[str] = field(default_factory=list)
@@ -172,6 +173,7 @@ class IngestReport:
     not_read: dict[str, str] = field(default_factory=dict)
     frames: int = 0
     repeats: int = 0
+    decoding: str = ""
 
     @classmethod
     def of(cls, plan: Plan) -> IngestReport:

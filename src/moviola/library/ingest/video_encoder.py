@@ -28,7 +28,7 @@ from moviola.library.ingest.frame_features import (
 from moviola.library.ingest.held_stills import HeldStills
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
-from moviola.media import Facts
+from moviola.media import Facts, Hardware, chosen_hardware
 
 __all__ = ["VideoEncoder"]
 
@@ -38,7 +38,8 @@ Task = tuple[Literal["glimpse", "one"], FoundFile]
 @dataclass(frozen=True, slots=True)
 class VideoEncoder:
     """Encodes video files for a library at a rate of frames a second, also those that repeat an earlier one
-    with ``every_frame``, and keeps a small still of every n-th, see ``stills_every``. Pickled for another
+    with ``every_frame``, and keeps a small still of every n-th, see ``stills_every``; ``hwaccel`` names what
+    decodes on other machines (:func:`moviola.media.chosen_hardware`). Pickled for another
     process, it loads its own encoders there.
     """
 
@@ -46,6 +47,7 @@ class VideoEncoder:
     rate: float
     every_frame: bool = False
     stills_every: int | None = None
+    hwaccel: str = "none"
 
     @property
     def made(self) -> str:
@@ -57,19 +59,21 @@ class VideoEncoder:
         files: Sequence[FoundFile],
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
+        *,
         begun: Callable[[FoundFile], Begun | None] | None = None,
         held: HeldStills | None = None,
+        hardware: Hardware | None = None,
     ) -> Iterator[Outcome]:
         """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
         called with a file and the number of its seconds that are encoded. Long films come in parts where
-        ``begun`` says what is known of them, and there are no workers; nor does ``held`` get stills from
-        these.
+        ``begun`` says what is known of them, and there are no workers; nor do ``held`` and
+        ``hardware`` serve these.
 
         Raises:
             WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
         if workers is None:
-            yield from self._here(files, on_frames, begun=begun, held=held)
+            yield from self._here(files, on_frames, begun=begun, held=held, hardware=hardware)
             return
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
         tasks: list[Task] = [("one", file) for file in files]
@@ -127,12 +131,14 @@ class VideoEncoder:
         own: bool = True,
         begun: Callable[[FoundFile], Begun | None] | None = None,
         held: HeldStills | None = None,
+        hardware: Hardware | None = None,
     ) -> Iterator[Outcome]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
         early: tuple[FoundFile, Subtitled, Facts | None] | None = None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
             stills_every=self.stills_every, own=own, begun=begun, held=held,
+            hardware=hardware,
         ):  # fmt: skip
             if isinstance(outcome, EncodedPart):
                 if early is None or early[0] != outcome.file:
@@ -159,16 +165,19 @@ class VideoEncoder:
             require_seen([(file.path, file.size)])
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
-        (outcome,) = self._here([file], lambda *_: None, own=False)
+        hardware = chosen_hardware(self.hwaccel)
+        (outcome,) = self._here([file], lambda *_: None, own=False, hardware=hardware)
         assert not isinstance(outcome, EncodedPart)
         return outcome
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:
         """Fail where this machine cannot do the work: moviola has another version here than is wanted, files
-        are not those that are listed, an encoder is missing or has another revision.
+        are not those that are listed, an encoder is missing or has another revision, or a device is not
+        there.
         """
         here = version("moviola")
         if here != wanted:
             raise WorkersError(f"has moviola {here}, the library's machine {wanted}; install the same")
         require_seen((file.path, file.size) for file in files)
+        chosen_hardware(self.hwaccel)
         _ = self.encoders.visual, self.encoders.sentences  # loads them
