@@ -4,8 +4,8 @@
 
 Seconds of processor time, each the least of some turns, in which the checkouts and the ways take turns:
 decoding to nothing by PyAV and by ffmpeg (if installed), one thread each; the frames of every second; these
-and all shots, as an indexing run finds them; and an indexing run with the encoder ``--encoder``, without
-speech, text and sounds. ``--read`` has text in pictures read, too.
+and all shots, as an indexing run finds them; an indexing run with the encoder ``--encoder``, without speech,
+text and sounds; and one that reads text in pictures, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-WAYS = ("null", "ffmpeg", "frames", "shots", "index")
+WAYS = ("null", "ffmpeg", "frames", "shots", "index", "text")
 
 
 def main() -> None:
@@ -31,12 +31,11 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--encoder", default="demo")
-    parser.add_argument("--read", action="store_true", help="read text in pictures, too")
     parser.add_argument("--out", type=Path, help="a JSON file of the values, too")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
-        print(json.dumps(measured(options.way, options.film, options.encoder, options.read)))
+        print(json.dumps(measured(options.way, options.film, options.encoder)))
         return
     here = Path(__file__).resolve().parents[2]
     checkouts = {"now": here, **({"before": options.beside.resolve()} if options.beside else {})}
@@ -63,17 +62,17 @@ def turn(way: str, checkout: Path, options: argparse.Namespace) -> dict[str, flo
     """What a fresh process measured of itself."""
     command = [sys.executable, __file__, str(options.film), "--way", way, "--encoder", options.encoder]
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HF_HUB_OFFLINE": "1"}
-    command += ["--read"] if options.read else []
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     values: dict[str, float] = json.loads(done.stdout)
     return values
 
 
-def measured(way: str, film: Path, encoder: str, read: bool) -> dict[str, float]:
+def measured(way: str, film: Path, encoder: str) -> dict[str, float]:
     """Processor seconds, seconds and, where the whole process counts, MiB at the peak."""
     ways: dict[str, Callable[[], object]] = {
         "null": lambda: decode(film), "ffmpeg": lambda: ffmpeg(film), "frames": lambda: frames(film),
-        "shots": lambda: shots(film), "index": lambda: index(film, encoder, read),
+        "shots": lambda: shots(film), "index": lambda: index(film, encoder, read=False),
+        "text": lambda: index(film, encoder, read=True),
     }  # fmt: skip
     import av  # noqa: F401  before the clock runs
 
@@ -127,14 +126,14 @@ def shots(film: Path) -> None:
     find_transitions(film, rate=1.0, size=FrameSize(224, 224, "crop", 224))
 
 
-def index(film: Path, encoder: str, read: bool) -> None:
+def index(film: Path, encoder: str, *, read: bool) -> None:
     from moviola import Library
 
     with (
         tempfile.TemporaryDirectory() as folder,
         Library(Path(folder) / "library", encoder=encoder, sentence_encoder="none") as library,
     ):
-        library.index(film, speech="none", sounds="none", ocr=None if read else False)
+        library.index(film, speech="none", sounds="none", ocr=read)
 
 
 if __name__ == "__main__":

@@ -45,23 +45,30 @@ def changing(seed: int, seconds: int) -> Iterator[NDArray[np.uint8]]:
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films")
     for seed, name in enumerate(("a", "b")):
-        write_video(folder / f"{name}.mp4", changing(seed, 40 + 10 * seed), rate=RATE)
+        write_video(folder / f"{name}.mp4", changing(seed, 15 + 25 * seed), rate=RATE)
     return folder
 
 
-@pytest.fixture(autouse=True)
-def decoded_again(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Moments of stills for which a file was opened again; the reader of text is :class:`Shades`."""
-    moments: list[float] = []
+@pytest.fixture(scope="module")
+def moments() -> Iterator[list[float]]:
+    """Of stills for which a file was opened again; the reader of text is :class:`Shades`."""
+    noted: list[float] = []
     real = screen_text.sample_stills
 
-    def noted(path: Path, times: list[float], **options: Any) -> Any:
-        moments.extend(times)
+    def opened_again(path: Path, times: list[float], **options: Any) -> Any:
+        noted.extend(times)
         return real(path, times, **options)
 
-    monkeypatch.setattr(recognition, "LEGIBLE", 1)
-    monkeypatch.setattr(recognition, "load_text_reader", lambda *_: Shades())
-    monkeypatch.setattr(screen_text, "sample_stills", noted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recognition, "LEGIBLE", 1)
+        patch.setattr(recognition, "load_text_reader", lambda *_: Shades())
+        patch.setattr(screen_text, "sample_stills", opened_again)
+        yield noted
+
+
+@pytest.fixture
+def decoded_again(moments: list[float]) -> list[float]:
+    moments.clear()
     return moments
 
 
@@ -74,14 +81,16 @@ def texts(library: Library) -> dict[str, list[Cue]]:
     return {video.video_id: library.catalogue.cues(video.row) for video in videos}
 
 
-@pytest.fixture
-def later(films: Path, tmp_path: Path, decoded_again: list[float]) -> dict[str, list[Cue]]:
+@pytest.fixture(scope="module")
+def later(
+    films: Path, tmp_path_factory: pytest.TempPathFactory, moments: list[float]
+) -> dict[str, list[Cue]]:
     """What is read of files that are opened again for it."""
-    with opened(tmp_path / "later") as library:
+    moments.clear()
+    with opened(tmp_path_factory.mktemp("later") / "library") as library:
         library.index(films, ocr=False)
         library.index(films)
-        assert len(decoded_again) > 30 and len(texts(library)["b"]) > 15
-        decoded_again.clear()
+        assert len(moments) > 20 and len(texts(library)["b"]) > 12
         return texts(library)
 
 
