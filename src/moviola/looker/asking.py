@@ -27,7 +27,8 @@ from moviola.types import require_positive
 __all__ = ["Answer", "Sentence", "ask"]
 
 _LONGEST_QUESTION, _LONGEST_SENTENCE, _MOST_SENTENCES = 2_000, 400, 20
-_BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]")
+# From the first of several spaces on alone: from each of them, thousands would be gone through again.
+_BRACKETS = re.compile(r"(?<!\s)\s*\[([^\[\]]*)\]")
 _OTHER_BRACKETS = frozenset("[]［］【】〔〕⟦⟧")
 _NAMES = re.compile(r"m\d+(?:[\s,;]+m\d+)*")
 _UNCITED = (

@@ -10,7 +10,7 @@ from moviola.files.plain import plain
 
 __all__ = ["one_line", "only_object"]
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHT, _THOUGHT_ENDS = re.compile(r"<think(?:ing)?>"), re.compile(r"</think(?:ing)?>")
 _MOST_TRIED = 50  # braces at which an object may begin
 _LARGEST = 1e12  # of numbers: seconds, counts, weights
 
@@ -20,7 +20,7 @@ def only_object(said: str, *names: str) -> dict[str, Any] | None:
 
     What holds a number that is none, or is larger than 1e12, is no object.
     """
-    text = _THOUGHTS.sub("", said)
+    text = _without_thoughts(said)
     decoder = json.JSONDecoder(
         parse_int=lambda digits: int(_bounded(digits)), parse_float=_bounded, parse_constant=_bounded
     )
@@ -38,6 +38,20 @@ def only_object(said: str, *names: str) -> dict[str, Any] | None:
                 found.append(value)
         place = text.find("{", end)
     return found[0] if found and all(one == found[0] for one in found) else None
+
+
+def _without_thoughts(said: str) -> str:
+    """A reply without thoughts that have an end; one expression for both would search on to the end of the
+    reply from every beginning.
+    """
+    parts, place = [], 0
+    while begins := _THOUGHT.search(said, place):
+        ends = _THOUGHT_ENDS.search(said, begins.end())
+        if ends is None:
+            break
+        parts.append(said[place : begins.start()])
+        place = ends.end()
+    return "".join(parts) + said[place:]
 
 
 def _bounded(digits: str) -> float:

@@ -100,6 +100,18 @@ def test_a_sentence_without_a_citation_that_exists_is_not_shown(lib: Library, na
     assert "no sentence cites a moment" in model.asked[-1][-1]["content"][0]["text"]
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "text", [" " * 250_000, "\n" * 120_000 + "[m1]", "[" * 250_000, "[m1 " * 60_000, "[ " * 120_000],
+    ids=["spaces", "lines", "brackets", "names", "spaces in brackets"],
+)  # fmt: skip
+def test_a_flood_in_an_answer_is_gone_through_once(lib: Library, text: str) -> None:
+    """A quarter of a megabyte of spaces took minutes, of a process that a server answers all others with."""
+    sound = {"text": "So it is said.", "cites": ["m1"]}
+    answer, _ = asked(lib, SEARCH, {"answer": [{"text": text, "cites": ["m1"]}, sound]})
+    assert answer.sentences[-1].text == "So it is said."
+
+
 def test_an_answer_before_any_search_is_none(lib: Library) -> None:
     answer, model = asked(lib, cites("m1"), rounds=3)
     assert answer.sentences == () and answer.left_out == 3 and "not shown" in answer.cause

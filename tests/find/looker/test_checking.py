@@ -284,6 +284,17 @@ def test_verdicts_are_read_as_models_write_them(reply: str, said_of: Judgement) 
     assert read_verdict(reply) == said_of
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "flood", ["<think>", "<thinking>", "{", '{"verdict":', "</think>", "<think></think>"]
+)
+def test_a_flood_in_a_verdict_is_gone_through_once(flood: str) -> None:
+    """Beginnings of thoughts without an end took minutes: from each one the rest was searched."""
+    assert read_verdict(flood * (250_000 // len(flood))).said is None
+    ended = f'{"<think>" * 30_000}{{"verdict": "no"}}</think>{{"verdict": "yes"}}<think> on'
+    assert read_verdict(ended).said == "yes"
+
+
 def test_a_reason_is_short() -> None:
     assert len(read_verdict(json.dumps({"verdict": "yes", "why": "w" * 10_000})).why) == 200
 
