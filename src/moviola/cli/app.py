@@ -297,7 +297,7 @@ def show_table(
 ) -> None:
     """Print rows below their columns on a terminal; in a pipe each row as a line, tabs between its cells.
 
-    A line feed in a cell is replaced: no id or file name looks like the next row.
+    A line feed in a cell is replaced, and a tab is a space: no id or file name looks like the next row.
 
     Args:
         columns, rows, title: of the table.
@@ -306,14 +306,17 @@ def show_table(
     """
     cells = [
         [
-            [part.replace("\n", "\ufffd") for part in ([cell] if isinstance(cell, str) else cell)]
+            [
+                part.replace("\n", "\ufffd").replace("\t", " ")
+                for part in ([cell] if isinstance(cell, str) else cell)
+            ]
             for cell in row
         ]
         for row in rows
     ]
     if not console.is_terminal:
         for row in cells:
-            sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
+            sys.stdout.write(plain("\t".join(", ".join(cell) for cell in row)) + "\n")
         return
     from moviola.cli.terminal import print_table
 

@@ -27,6 +27,7 @@ from moviola.cli.app import (
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.cli.transcripts import VideoArgument
 from moviola.errors import MissingDependency, MissingModel, counted
+from moviola.files.names import name_now
 from moviola.words import base_language, language_title
 
 if TYPE_CHECKING:
@@ -423,6 +424,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
             task = bar.add_task("comparing", total=100)
             near = find_near_copies(lib.store, lambda share: bar.update(task, completed=100 * share))
         lacking, recordings = without_fingerprint(lib.store), lib.recordings
+        shown = {video.video_id: name_now(video.video_id, video.path) for video in lib.catalogue.videos()}
     records = [
         *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
         *({**asdict(pair), "recording": common_recording(recordings, pair.video_ids)} for pair in near),
@@ -430,7 +432,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     rows: list[tuple[Cell, ...]] = [
         (
             "exact",
-            ", ".join(one.video_ids),
+            ", ".join(shown[video_id] for video_id in one.video_ids),
             (*one.paths, *(f"{path} (away)" for path in one.away)),
             f"{one.size / 2**20:.1f} MiB each",
         )
@@ -438,7 +440,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     ]
     for pair in near:
         videos = zip(pair.video_ids, pair.spans, strict=True)
-        spans = (f"{video} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
+        spans = (f"{shown[video]} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
         together = ", parts of one recording" if common_recording(recordings, pair.video_ids) else ""
         rows.append((pair.kind, *spans, f"{pair.certainty:.2f}{together}"))
     show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)

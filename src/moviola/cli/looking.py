@@ -14,6 +14,7 @@ from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, 
 from moviola.cli.config import usual_number
 from moviola.cli.options import DEFAULT_LIBRARIES, LibrariesOption, reading_all, with_options
 from moviola.errors import InvalidValue, counted
+from moviola.files.names import name_now
 from moviola.files.plain import plain
 
 if TYPE_CHECKING:
@@ -121,15 +122,15 @@ def _cited(answer: Answer) -> list[Moment]:
     return [replace(moment, rank=rank) for rank, moment in enumerate(cited.values(), 1)]
 
 
-def citation(moment: Moment) -> str:
-    """``[beach 0:12–0:19]``, in whole seconds that hold the moment."""
+def citation(moment: Moment, path: str | Path = "") -> str:
+    """``[beach 0:12–0:19]``, in whole seconds that hold the moment; by the name that its file has now."""
 
     def short(seconds: int) -> str:
         minutes, rest = divmod(seconds, 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
-    return f"[{moment.video_id} {short(floor(moment.start))}–{short(ceil(moment.end))}]"
+    return f"[{name_now(moment.video_id, path)} {short(floor(moment.start))}–{short(ceil(moment.end))}]"
 
 
 def _print(answer: Answer, files: dict[str, Path]) -> None:
@@ -143,7 +144,7 @@ def _print(answer: Answer, files: dict[str, Path]) -> None:
             link = (
                 f"link {file.absolute().as_uri()}#t={one.moment.start:g},{one.moment.end:g}" if file else ""
             )
-            line.append(" ").append(plain(citation(one.moment)).replace("\n", "\ufffd"), link)
+            line.append(" ").append(plain(citation(one.moment, file or "")).replace("\n", "\ufffd"), link)
         console.rich.print(line)
     if answer.untold:
         console.print("The films do not say.")

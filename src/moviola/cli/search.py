@@ -32,6 +32,7 @@ from moviola.cli.options import (
 )
 from moviola.errors import InvalidValue, counted
 from moviola.files.moments import moment_row
+from moviola.files.names import name_now
 from moviola.files.writing import require_unread
 from moviola.search.filters import Filter
 from moviola.search.forms import assumed_distance
@@ -200,7 +201,7 @@ def print_answer(
     if console.is_terminal:  # one of the two
         file = columns.pop("file")
         columns["video"] = lambda m: (
-            m.video_id if m.video_id not in away and _is_named_so(m.video_id, files[m.video_id]) else file(m)
+            file(m) if m.video_id in away else name_now(m.video_id, paths[m.video_id])
         )
     if why:
         columns["why"] = lambda m: ", ".join(map(str, m.why))
@@ -240,11 +241,6 @@ def _words(moment: Moment) -> str:
         return "by key frames"
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
-
-
-def _is_named_so(video_id: str, file: str) -> bool:
-    """Whether the file of a video still has the name that its id was made from."""
-    return Path(video_id).name in (Path(file).name, Path(file).stem)
 
 
 def _short_names(paths: Mapping[str, str]) -> dict[str, str]:

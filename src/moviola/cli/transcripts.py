@@ -50,7 +50,7 @@ def transcript(
             lib.store.require_outside(out)
         row = lib.catalogue.video(video)
         cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
-        file = lib.store.file_of(video)
+        file = lib.store.file_of(row.video_id)
     if language is not None:
         wanted = Filter.parse(language=language).languages
         cues = [cue for cue in cues if {cue.language, base_language(cue.language)} & wanted]

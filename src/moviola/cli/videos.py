@@ -18,12 +18,13 @@ from moviola.cli.options import (
     writing,
 )
 from moviola.cli.transcripts import VideoArgument, tracks_of
+from moviola.files.names import name_now
 from moviola.types import CUE_KINDS, clock
 
 
 @app.command("list")
 def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """List the videos of a library, refused ones with the reason.
+    """List the videos of a library by the names of their files, refused ones with the reason.
 
     Example: `moviola list --library films`
 
@@ -47,7 +48,7 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
         state = v.state + (f": {v.error}" if v.error else "") + (", away" if v.video_id in away else "")
         if recording := recordings.get(v.video_id):
             state += f", {recording.said_of(v.video_id)}"
-        rows.append((v.video_id, clock(v.duration), state))
+        rows.append((name_now(v.video_id, v.path), clock(v.duration), state))
     show_records(json, records, ("video", "duration", "state"), rows)
 
 

@@ -209,9 +209,11 @@ class ConseEncoder(OnDevice):
         """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.reader_of(text).sentences.knows(text)
 
-    def has_word(self, word: str) -> bool:
+    def has_word(self, word: str, *, english: bool = False) -> bool:
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
-        return self.sentences.has_word(word) or self.reader_of(word).sentences.has_word(word)
+        if self.sentences.has_word(word):
+            return True
+        return not english and self.reader_of(word).sentences.has_word(word)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """Features of the tokens of texts, of length 1, each (tokens + 1, dim) float32. A text that is not
@@ -284,9 +286,9 @@ class ConseReader:
         """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self.sentences.knows(text)
 
-    def has_word(self, word: str) -> bool:
+    def has_word(self, word: str, *, english: bool = False) -> bool:
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
-        return self.sentences.has_word(word)
+        return not english and self.sentences.has_word(word)
 
 
 def _network_weights() -> Weights:

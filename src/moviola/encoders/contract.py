@@ -177,8 +177,10 @@ class TextJudge(Protocol):
         have the same vector.
         """
 
-    def has_word(self, word: str) -> bool:
-        """Whether a word is one token of the vocabulary, and not a chain of pieces like a misspelt one."""
+    def has_word(self, word: str, *, english: bool = False) -> bool:
+        """Whether a word is one token of the vocabulary, and not a chain of pieces like a misspelt one; with
+        ``english`` of that by which English is read, where other languages have another.
+        """
 
 
 class TextReader(Protocol):

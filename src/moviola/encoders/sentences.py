@@ -113,7 +113,7 @@ class SentenceEncoder(CheckpointEncoder):
         says = any(unicodedata.category(letter)[0] in "LNS" for letter in text)
         return says and not self._tokenizer.special.issuperset(self._tokenize([text])[0])
 
-    def has_word(self, word: str) -> bool:
+    def has_word(self, word: str, *, english: bool = False) -> bool:  # it has one vocabulary
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self._whole_words([word]) == [word]
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import Literal
 
 from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
+from moviola.files.names import name_now
 from moviola.media import cut, probe
 from moviola.types import Moment
 
@@ -67,7 +68,7 @@ def export_clips(
 
     written, failed = [], {}
     for moment in moments:
-        out = folder / clip_name(moment)
+        out = folder / clip_name(moment, sources.get(moment.video_id, ""))
         try:
             export_clip(moment, source_of(moment.video_id, sources), out, mode=mode, progress=done)
             written.append(out)
@@ -143,9 +144,9 @@ def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
             raise InvalidValue(f"{out}: is a video that is exported from; name another file")
 
 
-def clip_name(moment: Moment) -> str:
-    """A file name made of rank, video and time."""
-    video = file_stem(moment.video_id)
+def clip_name(moment: Moment, source: str | Path = "") -> str:
+    """A file name made of rank, video, by the name that its file has now, and time."""
+    video = file_stem(name_now(moment.video_id, source, suffix=False))
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"
 
 

@@ -23,6 +23,7 @@ from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
+from moviola.files.names import name_now
 from moviola.media import lead_of
 from moviola.plugins import naming_plugins, plugin, plugins
 from moviola.types import Moment, require_kind
@@ -205,7 +206,14 @@ def write_moments(
     selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
     out = Path(out)
     chosen_format = format_of(out) if format is None else named_format(format)
-    chosen = [replace(one, moment=_within(one.moment, durations, chosen_format)) for one in selections]
+    chosen = [
+        replace(
+            one,
+            moment=_within(one.moment, durations, chosen_format),
+            video=name_now(one.moment.video_id, videos.get(one.moment.video_id, ""), suffix=False),
+        )
+        for one in selections
+    ]
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
     chosen_format.require_heeded(options)
@@ -284,7 +292,7 @@ def _chapters_by_video(export: Export) -> Written:
     files: list[Path] = []
     taken: set[str] = set()  # some file systems compare names without case
     for video_id in by_video:
-        plain = file_stem(video_id)
+        plain = file_stem(name_now(video_id, export.paths.get(video_id, ""), suffix=False))
         numbered = chain([plain], (f"{plain}-{number}" for number in count(2)))
         stem = next(stem for stem in numbered if stem.casefold() not in taken)
         taken.add(stem.casefold())
@@ -316,7 +324,7 @@ def _clips(export: Export) -> Written:
     # Numbered as they stand: ranks may come from several searches.
     moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
     for moment in moments:
-        export.check(export.out / clip_name(moment))
+        export.check(export.out / clip_name(moment, export.paths.get(moment.video_id, "")))
     files, refused = export_clips(
         moments, export.paths, export.out, mode=export.options.mode, progress=export.progress
     )

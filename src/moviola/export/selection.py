@@ -26,11 +26,14 @@ class Selection:
         moment: its times may have been trimmed.
         title: its name in the export; empty: made of speech or text there, else of the video's name.
         note: further text, of any number of lines.
+        video: name of its video, where that is no longer its id; :func:`~moviola.export.write_moments`
+            sets it.
     """
 
     moment: Moment
     title: str = ""
     note: str = ""
+    video: str = ""
 
     @classmethod
     def by_hand(
@@ -42,7 +45,7 @@ class Selection:
     @property
     def name(self) -> str:
         """The title, else speech or text there, else the video's name; one line, not empty."""
-        video = PurePath(self.moment.video_id).name
+        video = PurePath(self.video or self.moment.video_id).name
         said = one_line(self.moment.snippet)[:_LONGEST_SNIPPET].rstrip()
         names = (one_line(self.title), said, one_line(video), one_line(self.moment.video_id))
         return next(filter(None, names), "moment")

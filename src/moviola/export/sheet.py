@@ -10,6 +10,7 @@ import numpy as np
 
 from moviola.errors import MediaError, NotFound
 from moviola.export.clips import source_of
+from moviola.files.names import name_now
 from moviola.media import SheetCell, contact_sheet, frame_at, read_small_still
 from moviola.types import Moment, clock, shown_score
 
@@ -74,7 +75,7 @@ def moment_cells(
                 failed[moment.video_id] = str(error)
             image = _GREY if still is None else read_small_still(still, _WIDTH)
         caption = (
-            f"{moment.rank}. {moment.video_id}",
+            f"{moment.rank}. {name_now(moment.video_id, sources.get(moment.video_id, ''))}",
             f"{clock(moment.start)} – {clock(moment.end)}   {shown_score(moment.score)}",
             *notes[place : place + 1],
         )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import PurePath
 
-__all__ = ["composed", "folded", "nearest", "spellings"]
+__all__ = ["composed", "folded", "name_now", "nearest", "spellings"]
 
 
 def composed(name: str) -> str:
@@ -20,6 +22,19 @@ def composed(name: str) -> str:
 def folded(name: str) -> str:
     """:func:`composed`, without a difference between capital and small letters."""
     return composed(name).casefold()
+
+
+def name_now(video_id: str, path: str | PathLike[str], *, suffix: bool = True) -> str:
+    """The id of a video, which keeps the name that its file first had; with the name that the file has now
+    where that is another one. Its suffix tells that from the id of another video, which it may equal.
+
+    >>> name_now("trips/beach", "/films/trips/beach.mp4"), name_now("trips/beach", "/films/trips/Sylt.mp4")
+    ('trips/beach', 'trips/Sylt.mp4')
+    """
+    file, (folder, slash, name) = PurePath(composed(fspath(path))), video_id.rpartition("/")
+    if not file.name or composed(name) in (file.name, file.stem):
+        return video_id
+    return f"{folder}{slash}{file.name if suffix else file.stem}"
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:

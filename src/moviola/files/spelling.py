@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 __all__ = ["alike_in_spelling", "most_edits", "one_edit_away"]
 
+_LONGEST = 40  # letters of a word in which misspellings are looked for: work grows by their square
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def most_edits(word: str) -> int:
     """How many edits a misspelling may have: one, of words of seven letters or more two, of very short ones
-    none.
+    and of those that are longer than words none.
     """
-    return 0 if len(word) < 4 else 1 if len(word) < 7 else 2
+    return 0 if not 4 <= len(word) <= _LONGEST else 1 if len(word) < 7 else 2
 
 
 def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[str]:

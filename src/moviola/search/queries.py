@@ -47,6 +47,10 @@ GAP = 60.0
 """Default for the most seconds between the end of one step of a sequence and the start of the next."""
 
 
+LONGEST_TEXT = 100_000
+"""Characters of a text at most: encoders read some hundred words, and work grows with the others."""
+
+
 class SearchQuery:
     """A query of any kind. Wherever one is expected, a ``str`` stands for its :class:`Text`."""
 
@@ -81,10 +85,10 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Text(SearchQuery):
-    """Words for what is seen or said, in Unicode's normal form C.
+    """Words for what is seen or said, in Unicode's normal form C, at most 100,000 characters.
 
     Raises:
-        InvalidValue: no words, or no text.
+        InvalidValue: no words, too many, or no text.
     """
 
     text: str
@@ -94,6 +98,10 @@ class Text(SearchQuery):
         object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
         if not self.text.strip():
             raise InvalidValue("the text of a query is empty; say what to look for")
+        if len(self.text) > LONGEST_TEXT:
+            raise InvalidValue(
+                f"query {self.text[:40]!r}…: {len(self.text):,} characters; give at most {LONGEST_TEXT:,}"
+            )
         try:
             self.text.encode()
         except UnicodeEncodeError as error:

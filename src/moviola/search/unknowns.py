@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from moviola.encoders import FrameTextEncoder, TextJudge
+from moviola.encoders import TextJudge
 from moviola.encoders.contract import KnowsLanguages
 from moviola.errors import installing
 from moviola.files.spelling import alike_in_spelling, one_edit_away
@@ -38,7 +38,8 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
 
     Words are offered that lines and names hold and that are spelt like an unknown one, or else English ones
     that the encoder of pictures knows. Where pictures are searched, words that their encoder knows, or may
-    know, are not unknown.
+    know, are not unknown; a word that it knows in another language alone, among English ones, is doubted: it
+    is named where another one is offered.
     """
     unknown: dict[str, tuple[str, ...]] = {}
     for thing in _wanted(query):
@@ -53,10 +54,15 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
         # The encoder of pictures reads this language, and knows more words than those that are one piece.
         unknown = {word: near for word, near in unknown.items() if near}
     remedy = "" if language else _if_foreign(gatherer, texts)
+    doubted = {word for word in unknown if _may_know(gatherer, word)}
+    if language:
+        unknown = {word: near for word, near in unknown.items() if word not in doubted}
     seen = {} if any(note.about for note in language) else _seen_like(gatherer, unknown)
+    offered = {word: near or seen.get(word, ()) for word, near in unknown.items()}
     notes = [
-        Note("unknown word", word, near or seen.get(word, ()), "" if near else remedy)
-        for word, near in unknown.items()
+        Note("unknown word", word, near, "" if unknown[word] else remedy)
+        for word, near in offered.items()
+        if near or word not in doubted
     ]
     notes += language
     notes += _of_filters(gatherer, texts)
@@ -187,9 +193,12 @@ def _unheld(gatherer: EvidenceGatherer, text: Text, rows: Rows) -> list[str]:
         names = gatherer.names
         stems = stems_in(text.text, gatherer.languages, every=True)
         words = [w for w in words if not any(len(names.videos_with(stem)) for stem in stems.get(w, ()))]
-    if gatherer.texts is not None and (encoder := gatherer.view.encoders.visual) is not None:
-        words = [word for word in words if not _may_know(encoder, word)]
-    return words
+    # One other word that is English may be one of another language, too ("die Katze").
+    english = {word for word in words_in(text.text) if is_english(word)}
+    surely = not FUNCTION_WORDS.isdisjoint(english)
+    return [
+        word for word in words if not _may_know(gatherer, word, english=surely or len(english - {word}) > 1)
+    ]
 
 
 def _near(gatherer: EvidenceGatherer, word: str) -> tuple[str, ...]:
@@ -210,12 +219,20 @@ def _seen_like(
     if gatherer.texts is None or not isinstance(encoder, TextJudge):
         return {}
     alike = {word: english_among(one_edit_away(word)) for word, near in unknown.items() if not near}
-    return {word: tuple(islice(filter(encoder.has_word, ones), _MOST)) for word, ones in alike.items()}
+    return {
+        word: tuple(islice((one for one in ones if encoder.has_word(one, english=True)), _MOST))
+        for word, ones in alike.items()
+    }
 
 
-def _may_know(encoder: FrameTextEncoder, word: str) -> bool:
-    """Whether a word may be in an encoder's vocabulary; most encoders cannot say."""
-    return not isinstance(encoder, TextJudge) or encoder.has_word(word)
+def _may_know(gatherer: EvidenceGatherer, word: str, *, english: bool = False) -> bool:
+    """Whether a word may be in the vocabulary of the encoder of searched pictures, or in that of English;
+    most encoders cannot say. False where no pictures are searched.
+    """
+    encoder = gatherer.view.encoders.visual
+    if gatherer.texts is None or encoder is None:
+        return False
+    return not isinstance(encoder, TextJudge) or encoder.has_word(word, english=english)
 
 
 def _unmeasured(gatherer: EvidenceGatherer) -> list[str]:

@@ -199,7 +199,7 @@ def test_a_moment_is_one_line_of_80_columns(
     monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
     piped = moviola("search", "a", "-l", library).out
     monkeypatch.setattr(console.rich, "_force_terminal", True)
-    monkeypatch.setattr("moviola.cli.search._short_names", lambda paths: dict.fromkeys(paths, "long " * 30))
+    monkeypatch.setattr("moviola.cli.search.name_now", lambda *_: "a\tlong\nname " * 30)
     lines = re.sub(r"\x1b\[[\d;]*m", "", moviola("search", "a", "-l", library).out).splitlines()
     assert [cell_len(line) <= 80 for line in lines] == [True] * 6
     first, second = lines[2], lines[4]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copytree
+from shutil import copyfile, copytree
 from typing import Any
 
 import pytest
@@ -279,3 +279,33 @@ def test_files_of_a_folder_are_looked_at_too(moviola: Run, films: Path, tmp_path
         answer = moviola("export", own, "--format", format, "-l", lib)
         assert answer.code == 1 and message in answer.err.replace("\n", " ")
     assert {path: path.read_bytes() for path in own.iterdir()} == before
+
+
+def test_a_renamed_file_has_its_new_name_everywhere(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """In lists, copies, timelines, clips, chapters and sheets; where the new name is the id of another video,
+    that one is not meant by what is shown.
+    """
+    own, lib = tmp_path / "films", tmp_path / "lib"
+    copytree(films, own)
+    assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 3
+    keep_answer(lib, KeptAnswer(Asked("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    (own / "street.mp4").rename(own / "rue.mp4")
+    copyfile(own / "rue.mp4", own / "second.mp4")
+    moviola("index", own, "-l", lib, "--no-ocr")
+    listed = [row.split("\t")[0] for row in moviola("list", "-l", lib).out.splitlines()]
+    assert "rue.mp4" in listed and "street" not in listed
+    assert moviola("show", "rue.mp4", "-l", lib, "--json").rows[0]["video_id"] == "street"
+    assert "exact\true.mp4\t" in moviola("duplicates", "-l", lib).out
+    for file in ("m.edl", "m.otio", "m.fcpxml"):
+        moviola("export", tmp_path / file, "-l", lib)
+        text = (tmp_path / file).read_text()
+        assert "rue" in text and "street" not in text.replace('"video_id": "street"', "")
+    moviola("export", tmp_path / "clips", "-l", lib)
+    moviola("export", tmp_path / "chapters", "--format", "vtt-videos", "-l", lib)
+    assert [path.name for path in (tmp_path / "clips").iterdir()] == ["001_rue_1.0-3.0.mp4"]
+    assert [path.name for path in (tmp_path / "chapters").iterdir()] == ["rue.vtt"]
+    (own / "harbour.mp4").rename(own / "street.mp4")
+    moviola("index", own, "-l", lib, "--no-ocr")
+    shown = {row.split("\t")[0] for row in moviola("list", "-l", lib).out.splitlines()}
+    ids = {moviola("show", name, "-l", lib, "--json").rows[0]["video_id"] for name in shown}
+    assert ids >= {"street", "harbour"}

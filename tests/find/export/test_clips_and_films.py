@@ -88,7 +88,7 @@ def test_what_cannot_be_copied_is_refused(tmp_path: Path) -> None:
 
 def test_a_clip_without_a_path_takes_no_other_with_it(tmp_path: Path, rates: dict[str, str]) -> None:
     written = write_moments(moments(("25", 0, 1), ("x", 0, 1), ("24", 0, 1)), rates, tmp_path / "clips")
-    assert [path.name for path in written.files] == ["001_25_0.0-1.0.mp4", "003_24_0.0-1.0.mp4"]
+    assert [path.name for path in written.files] == ["001_25_100_0.0-1.0.mp4", "003_24_0.0-1.0.mp4"]
     assert written.refused == {
         "002_x_0.0-1.0.mp4": "x: no path is known for this video; give one, or leave its moments out"
     }

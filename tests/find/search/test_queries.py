@@ -148,6 +148,7 @@ def test_moments_in_another_form_are_refused(text: str) -> None:
     ("make", "message"),
     [
         (lambda: Text("  "), "text of a query is empty"),
+        (lambda: Text("x" * 100_001), "100,001 characters; give at most 100,000"),
         (lambda: LikeMoment("v", -1), "v@-1"),
         (lambda: LikeMoment("v", math.nan), "v@nan"),
         (lambda: LikeMoment("v", math.inf), "v@inf"),
