@@ -28,6 +28,7 @@ from moviola.cli.options import (
     for_new,
     is_library,
     reading_options,
+    used,
     with_options,
 )
 from moviola.cli.progress import progress_bar, steps_on
@@ -144,6 +145,7 @@ def index_(
         segment_seconds=segment_seconds, frame_rate=frame_rate, device=device,
         precision=tuned.pop("precision", "auto"),
     ) as lib:  # fmt: skip
+        used(lib, library)
         with progress_bar(
             BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
             remedy="finished videos are in the library, and the same command continues",

@@ -183,7 +183,7 @@ def reading(library: Path, device: str | None = None) -> Library:
     """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
     from moviola.search import Library
 
-    return Library(library, read_only=True, device=device or usual_device())
+    return used(Library(library, read_only=True, device=device or usual_device()), library)
 
 
 def reading_all(libraries: Sequence[Path]) -> Library:
@@ -192,14 +192,22 @@ def reading_all(libraries: Sequence[Path]) -> Library:
         return reading(libraries[0])
     from moviola.search import Libraries
 
-    return Libraries(libraries, device=usual_device())
+    return used(Libraries(libraries, device=usual_device()), *libraries)
 
 
 def writing(library: Path) -> Library:
     """A library to be changed."""
     from moviola.search import Library
 
-    return Library(library, create=False, device=usual_device())
+    return used(Library(library, create=False, device=usual_device()), library)
+
+
+def used(opened: Library, *libraries: Path) -> Library:
+    """A library that was opened; it is remembered, and offered where none is found."""
+    from moviola.files.caches import note_used
+
+    note_used(libraries)
+    return opened
 
 
 def on_command_line(context: Context, name: str) -> bool:

@@ -535,3 +535,27 @@ def test_use_says_what_the_training_of_a_model_came_to(moviola: Run, library: Pa
     used = moviola("library", "use", *on, refiner)
     assert used.code == 0, used.err
     assert "trained on the stage 1 mine (revision a1b2), but the one in use is revision " in used.err
+
+
+def test_libraries_used_lately_are_offered_where_none_is(
+    moviola: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last used first, those that are gone left out; nothing is remembered where the user's files do not
+    count.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folders = [tmp_path / name for name in ("one", "two words", "gone")]
+    for folder in folders:
+        Library(folder, encoder="none", sentence_encoder="none").close()
+    moviola("list", "-l", folders[0])
+    assert not (tmp_path / "cache").exists()
+    monkeypatch.setenv("MOVIOLA_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").touch()
+    moviola("list", "-l", folders[0])
+    for folder in folders:
+        moviola("list", "-l", folder)
+    shutil.rmtree(folders[2])
+    said = moviola("search", "a dog", "-l", tmp_path / "none").err
+    assert f"used lately, to be given as --library: '{folders[1]}', {folders[0]};" in said
+    (tmp_path / "cache").chmod(0o500)  # what cannot be remembered stops nothing
+    assert moviola("list", "-l", folders[0]).code == 0

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
 from moviola.features import Extent, FeatureRows, FeatureShards, Integers, VideoFeatures
 from moviola.features.shards import halves
+from moviola.files.caches import used_lately
 from moviola.files.presence import is_file
 from moviola.index import AUTO
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
@@ -483,10 +484,11 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
             lost = f"; if it was one, `moviola repair --library {place}` writes that file again"
         raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}{lost}")
     if only_opened:
-        place = shlex.quote(str(folder))
+        place, used = shlex.quote(str(folder)), ", ".join(shlex.quote(str(one)) for one in used_lately())
         raise NotFound(
-            f"{folder}: no library there; `moviola index FOLDER --library {place}` makes one of a folder "
-            "with videos"
+            f"{folder}: no library there; "
+            + (f"used lately, to be given as --library: {used}; " if used else "")
+            + f"`moviola index FOLDER --library {place}` makes one of a folder with videos"
         )
 
 
