@@ -310,6 +310,10 @@ class LibraryInfo(ResponseModel):
     videos: int = Field(examples=[24])
     seconds: float = Field(description="Of all videos.", examples=[5400.0])
     segments: int = Field(description="Indexed.", examples=[1350])
+    renamed: dict[str, str] = Field(
+        description="By id: the names, without suffix, of files that are no longer called as their ids.",
+        examples=[{"holiday/VID_0042": "beach"}],
+    )
     frame_seconds: float = Field(description="Seconds between two encoded frames.", examples=[1.0])
     segment_seconds: float = Field(examples=[4.0])
     encoder: str = Field(description="Visual encoder; empty without one.", examples=["demo"])

@@ -20,6 +20,16 @@ def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
     assert run(script, tmp_path) == ["holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"]
 
 
+def test_a_renamed_file_is_titled_as_it_is_called_now(tmp_path: Path) -> None:
+    script = """
+      const { libraryInfo } = await page("base/store.js");
+      const { title } = await page("base/format.js");
+      libraryInfo.value = { renamed: { "trips/VID_1": "Sylt" } };
+      console.log(JSON.stringify(["trips/VID_1", "trips/VID_2"].map(title)));
+    """
+    assert run(script, tmp_path) == ["Sylt", "VID_2"]
+
+
 def test_a_weak_score_is_never_shown_as_a_strong_one(tmp_path: Path) -> None:
     script = """
       const { percent } = await page("base/format.js");
@@ -198,9 +208,14 @@ def test_errors_are_said_by_their_codes_in_the_language(tmp_path: Path) -> None:
       while (refusals.length) said.push(await library().catch((error) => error.message));
       const frame = { start: 1, end: 1.04 };
       const numbers = [number(1234.5, 1), share(0.43), size(1500), spanClock(frame)];
-      console.log(JSON.stringify([said, Object.keys(SAID), numbers]));
+      const { reasonSaid } = await page("base/reasons.js");
+      const values = { width: "40000", height: "30000", most: "500,000,000", seconds: "3.0", suffix: ".5" };
+      const reasons = ["too large", "damaged", "text"].map((code) => reasonSaid({ code, values }, ""));
+      console.log(JSON.stringify([said, Object.keys(SAID), numbers, reasons]));
     """
-    said, codes, numbers = run(script, tmp_path)
+    said, codes, numbers, reasons = run(script, tmp_path)
+    assert reasons[0] == "pictures of 40.000 × 30.000 pixels; at most 500.000.000 pixels can be decoded"
+    assert "damaged at 3,0 s;" in reasons[1] and "(.5)" in reasons[2]
     assert said == [
         "Ausgelastet. (Der Server: 200 requests wait)",
         "Schlagwörter: Damit nicht. (Der Server: tag '': empty)",

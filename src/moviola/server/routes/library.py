@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
 
 from moviola.export import all_formats
+from moviola.files.names import name_now
 from moviola.looker import LONGEST_SIDE, MOST_LETTERS, MOST_STILLS, MOST_STILLS_OF_ALL, Endpoint
 from moviola.plugins import server_additions
 from moviola.search import LENGTHS
@@ -140,6 +141,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
     settings, catalogue = lib.settings, lib.catalogue
     rows = [video for video in catalogue.videos() if video.state != "refused"]
     length = settings.frames_per_segment
+    names = ((video.video_id, name_now(video.video_id, video.path, suffix=False)) for video in rows)
     cues = catalogue.cue_counts()
     models = lib.indexer.models_in_use()
     may_write = right == "change" and all(os.access(home.folder, os.W_OK) for home in service.homes)
@@ -152,6 +154,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         videos=len(rows),
         seconds=sum(video.duration for video in rows),
         segments=sum(-(-video.frames.count // length) for video in rows if video.frames),
+        renamed={own: name.rpartition("/")[2] for own, name in names if name != own},
         frame_seconds=1 / settings.frame_rate, segment_seconds=settings.segment_seconds,
         encoder=settings.encoder, sentence_encoder=settings.sentence_encoder,
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},

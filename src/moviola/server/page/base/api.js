@@ -19,7 +19,7 @@ import { questionFields } from "./store.js";
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{name: string, libraries: string[], version: string, videos: number, seconds: number, segments: number,
- *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
+ *   renamed: Record<string, string>, encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, can_tag: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number, question_stills: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, library: string, path: string, duration: number, state: "ready" | "partial" | "refused",

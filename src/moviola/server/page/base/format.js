@@ -42,9 +42,17 @@ export function spanClock(span, least = 0) {
  * @param {{start: number, end: number}} span */
 export const spanWords = (span) => t("{start} to {end}", { start: clock(span.start, digitsOf(span)), end: clock(span.end, digitsOf(span)) });
 
-/** The last part of an id. What follows a point in it is part of the name: an id has no suffix where it needs none.
+/** @type {Record<string, string>} */
+let renamed = {};
+
+/** Take the names of files that are no longer called as their ids.
+ * @param {Record<string, string>} [names] by id */
+export const nameAsNow = (names = {}) => { renamed = names; };
+
+/** The name that the file of a video has now, or the last part of its id. What follows a point in it is part of the name:
+ * an id has no suffix where it needs none.
  * @param {string} video */
-export const title = (video) => video.slice(video.lastIndexOf("/") + 1) || video;
+export const title = (video) => renamed[video] ?? (video.slice(video.lastIndexOf("/") + 1) || video);
 
 /** A number as the reader's language writes it.
  * @param {number} value @param {number} [digits] behind the point */

@@ -1,5 +1,6 @@
 // Why a file or a folder cannot be used, by the codes of the server (src/moviola/files/reasons.py).
 
+import { number } from "./format.js";
 import { filled, t } from "./language.js";
 
 /** @typedef {{code: string, values: Record<string, string>}} Why */
@@ -49,6 +50,14 @@ const SAID = {
   "root of some": t("another volume lies there, which has {found} of {sample} of its videos; if it is the right one, “moviola library move {place} {place}” says so"),
 };
 
+const NUMBERS = new Set(["all", "found", "height", "hours", "minutes", "most", "pixels", "sample", "seconds", "size", "width"]);
+
+/** A number of the server, such as 1,234.5, as the reader's language writes it; anything else as it is.
+ * @param {[string, string]} named */
+const written = ([name, value]) => [name, NUMBERS.has(name) && /^[\d,]+(\.\d+)?$/.test(value)
+  ? number(Number(value.replaceAll(",", "")), value.split(".")[1]?.length ?? 0) : value];
+
 /** A reason in the reader's language, else in the words of the server.
  * @param {Why} why @param {string} words */
-export const reasonSaid = ({ code, values }, words) => (SAID[code] ? filled(SAID[code], values) : words);
+export const reasonSaid = ({ code, values }, words) =>
+  (SAID[code] ? filled(SAID[code], Object.fromEntries(Object.entries(values).map(written))) : words);

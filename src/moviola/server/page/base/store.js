@@ -1,6 +1,7 @@
 // State of the page, and settings that are remembered between visits; views draw it.
 
 import { NOTHING } from "./asked.js";
+import { nameAsNow } from "./format.js";
 
 /**
  * A value with listeners to its changes.
@@ -98,6 +99,7 @@ export const showWeak = new Observable(false);
 export const questionFields = new Observable(/** @type {import("./api.js").Field[]} */ ([]));
 
 export const libraryInfo = new Observable(/** @type {import("./api.js").LibraryInfo | null} */ (null));
+libraryInfo.onChange((info) => nameAsNow(info?.renamed));
 
 export const layout = remembered("moviola.layout", /** @type {Layout} */ ({ layout: "grid", perRow: 6 }));
 
