@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from awake import Awake
 from moviola.cli import all_commands
 from moviola.cli.commands import load_commands
 from moviola.encoders import load_encoder
@@ -154,7 +154,7 @@ def test_its_command_and_its_command_in_a_group_are_there(folder: Path) -> None:
 def test_its_routes_are_served_and_it_is_closed(folder: Path, word: str | None, greeting: str) -> None:
     settings = {} if word is None else {"example": word}
     app = create_app(folder, Options(additions=settings))
-    with TestClient(app, base_url="http://localhost") as client:
+    with Awake(app) as client:
         assert client.get("/api/example/greeting").json() == {"greeting": greeting}
         assert client.get("/api/library").json()["additions"] == [*settings]
         opened = app.state.service.additions.get("example")

@@ -14,9 +14,9 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from mcp import Client
 
+from awake import Awake
 from moviola.cli import main
 from moviola.mcp import library_server
 from moviola.search import Library, SearchResult, Text
@@ -127,7 +127,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Any, ...]]
 
 def test_over_http(folder: Path, alone_on_a_server: dict[str, Any], searched: dict[str, Any]) -> None:
     """One after the other and at once, of one server."""
-    with TestClient(create_app(folder, Options(threads=2)), base_url="http://localhost") as client:
+    with Awake(create_app(folder, Options(threads=2))) as client:
 
         def ask(text: str) -> list[tuple[Any, ...]]:
             answer = client.post("/api/search", json={"query": text, "top_k": TOP}).raise_for_status()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
+from awake import Awake
 from moviola.cli.log_file import LogFile
 from moviola.server import Options, create_app
 
@@ -111,7 +111,7 @@ def test_warnings_are_shown_as_without_a_log(tmp_path: Path, capsys: pytest.Capt
 def test_requests_without_what_is_searched_for(library: Path, tmp_path: Path) -> None:
     log = LogFile(tmp_path / "log.jsonl")
     log.attach("serve")
-    with TestClient(create_app(library, Options(token="hidden")), base_url="http://localhost") as client:
+    with Awake(create_app(library, Options(token="hidden"))) as client:
         assert client.get("/?token=hidden").status_code == 200
         assert client.post("/api/search", json={"query": "a secret wish"}).status_code == 200
         assert client.get("/api/videos/nothing%20there?q=secret").status_code == 422

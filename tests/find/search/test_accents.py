@@ -10,9 +10,9 @@ from unicodedata import normalize
 
 import anyio
 import pytest
-from fastapi.testclient import TestClient
 from mcp import Client
 
+from awake import Awake
 from moviola.cli import main
 from moviola.errors import NotFound
 from moviola.library.userdata.values import Mark
@@ -68,7 +68,7 @@ def test_a_tag_lies_on_the_video_itself(accented: Path, monkeypatch: pytest.Monk
 
 
 def test_lists_of_servers_find_it(library: Library, accented: Path) -> None:
-    with TestClient(create_app(accented), base_url="http://localhost") as http:
+    with Awake(create_app(accented)) as http:
         assert http.get("/api/videos", params={"text": "CAFÉ"}).json()["total"] == 1
 
     async def total() -> int:

@@ -202,15 +202,15 @@ def test_an_answer_other_than_2xx_is_no_delivery(
 
 
 @pytest.mark.parametrize(
-    ("serve", "reason"),
-    [(dripping, "not done within"), (silent, "(timed out|not done within)"), (mumbling, r"\?")],
+    ("serve", "seconds", "reason"),
+    [(dripping, 1, "not done within"), (silent, 1, "(timed out|not done within)"), (mumbling, 60, r"\?")],
 )
 def test_an_answer_that_is_none_is_a_failure_in_limited_time(
-    serve: Callable[[socket.socket, threading.Event], object], reason: str
+    serve: Callable[[socket.socket, threading.Event], object], seconds: float, reason: str
 ) -> None:
     """The limit was one of each read: a letter every two seconds stopped watching for ever."""
     with raw(serve) as address, pytest.raises(NotDelivered, match=reason) as refusal:
-        post(address, b"{}", threading.Event(), seconds=1.0)
+        post(address, b"{}", threading.Event(), seconds=seconds)
     assert refusal.value.all
 
 

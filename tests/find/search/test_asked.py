@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from PIL import Image
 
+from awake import Awake
 from moviola.errors import MoviolaError, NotFound
 from moviola.files.writing import write_json
 from moviola.library import verify
@@ -344,7 +345,7 @@ def test_http_asks_every_question(question: Asked, served: TestClient) -> None:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(folder / "lib", Options(threads=1)), base_url="http://localhost") as client:
+    with Awake(create_app(folder / "lib", Options(threads=1))) as client:
         yield client
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from awake import Awake
 from moviola.media import write_video
 from moviola.search import Library
 from moviola.server import Options, create_app
@@ -85,7 +86,7 @@ def two(original_two: list[Path], tmp_path: Path) -> list[Path]:
 
 
 def _serving(folder: Path | list[Path], **options: Any) -> TestClient:
-    return TestClient(create_app(folder, Options(threads=2, **options)), base_url="http://localhost")
+    return Awake(create_app(folder, Options(threads=2, **options)))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from io import BytesIO
@@ -161,7 +160,6 @@ def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
 
 def test_readiness_and_figures(client: TestClient) -> None:
     assert client.get("/healthz").text == "ok"
-    client.portal.call(asyncio.wait, [client.app.state.service.warming])  # type: ignore[union-attr, attr-defined]
     assert [client.head(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
     client.post("/api/search", json={"query": "a wall"})
     assert client.get("/readyz").json() == {"ready": True, "reason": ""}
@@ -189,7 +187,6 @@ def test_a_library_that_cannot_be_searched_says_so(
 
     monkeypatch.setattr(Library, "search", failing)
     with serving(folder) as client:
-        client.portal.call(asyncio.wait, [client.app.state.service.warming])  # type: ignore[union-attr, attr-defined]
         assert client.get("/readyz").json() == {"ready": False, "reason": reason}
         assert f"no query can be answered: {error}" in caplog.text
         assert client.post("/api/search", json={"query": "a wall"}).status_code == status
