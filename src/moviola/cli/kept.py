@@ -54,18 +54,17 @@ Place = Annotated[
 
 @kept_group.command("list")
 def list_(
-    kind: Annotated[KindName | None, Option(help="Only entries of this kind.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
     """List what is kept, by kind and name.
 
-    Example: `moviola kept list --kind search`
+    Example: `moviola kept list`
 
     From Python: `moviola.library.userdata.entries.UserData.entries`, of `moviola.Library.userdata`.
     """
     with reading(library) as lib:
-        entries, sizes = lib.userdata.entries(kind), lib.userdata.pictures()
+        entries, sizes = lib.userdata.entries(), lib.userdata.pictures()
     rows = ((e.kind, e.name, str(e.version), _summary(e, sizes)) for e in entries)
     show_records(json, [e.model_dump() for e in entries], ("kind", "name", "version", "content"), rows)
 

@@ -79,8 +79,6 @@ def ask(
     question: Annotated[str, Argument(help="What you want to know of the films.")],
     library: LibrariesOption = DEFAULT_LIBRARIES,
     looking: dict[str, Any],
-    rounds: Annotated[int, Option(min=1, max=50, help="Most replies of the model.")] = 8,
-    seconds: Annotated[float, Option(min=1, help="Time limit of all replies.")] = 300.0,
     json: JsonOption = False,
 ) -> None:
     """Answer a question about the films, in sentences that cite moments.
@@ -102,7 +100,7 @@ def ask(
     from moviola.looker import ask as ask_model
 
     with reading_all(library) as lib:
-        answer = ask_model(lib, endpoint, question, rounds=rounds, seconds=seconds, announce=_say)
+        answer = ask_model(lib, endpoint, question, announce=_say)
         moments = _cited(answer)
         paths, away = lib.store.paths_of({moment.video_id for moment in moments})
     if json:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import PurePath
 
-__all__ = ["composed", "folded", "name_now", "nearest", "spellings"]
+__all__ = ["composed", "folded", "name_now", "nearest"]
 
 
 def composed(name: str) -> str:
@@ -45,8 +45,3 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
     by_form = {folded(one): one for one in known}
     return [by_form[form] for form in get_close_matches(folded(name[:200]), by_form, n=3)]
-
-
-def spellings(name: str) -> tuple[str, ...]:
-    """The name with its accents as they are, as one character and as a letter and a mark, each once."""
-    return tuple(dict.fromkeys([name, composed(name), unicodedata.normalize("NFD", name)]))

@@ -114,7 +114,7 @@ def test_a_picture_is_saved_with_its_search(moviola: Run, library: Path, films: 
     first = moviola(*command, "--save", "alike", "--json", *on)
     size = picture.stat().st_size
     picture.unlink()
-    assert f"1 picture of {size / 1000:,.1f} kB" in moviola("kept", "list", "--kind", "search", *on).out
+    assert f"1 picture of {size / 1000:,.1f} kB" in moviola("kept", "list", *on).out
     assert moviola("kept", "run", "alike", "--json", *on).rows == first.rows
     assert moviola("mark", "--right", 1, *on).code == 0  # the answer is kept with its picture
     moviola("kept", "export", out, *on)

@@ -449,12 +449,6 @@ class CueWords(Database):
         self._rows(*tracks_counted(row))
         return len(cues)
 
-    def said_languages(self, row: int) -> dict[tuple[str, str], str]:
-        """Languages of a video's cues that people said, by kind and by the language that was found."""
-        said = "SELECT kind, found, language FROM said_languages WHERE video = ?"
-        rows = self._rows_of("said_languages", said, (row,))
-        return {(kind, found): language for kind, found, language in rows}
-
 
 def _lines_with(lines: str, stem: str) -> list[str]:
     """Those of lines, each after a line feed and before one, that begin or end with a stem."""
