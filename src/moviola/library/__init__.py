@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moviola.library.disk.captures import Taken, taken_of
     from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
     from moviola.library.disk.columns import Facts
-    from moviola.library.disk.cue_words import CueTrack
+    from moviola.library.disk.cue_words import CueTrack, WantedCues
     from moviola.library.disk.places import Copy, Root, present_path, there
     from moviola.library.disk.protected_paths import require_no_library, require_outside
     from moviola.library.disk.removed import RemovedVideo
@@ -56,6 +56,7 @@ __all__ = [
     "EncoderChange", "Facts", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
     "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "Recording", "RemovedVideo", "Root",
     "Settings", "ShotRow", "Taken", "VerdictStore", "VideoNames", "VideoRow", "View", "Viewer",
+    "WantedCues",
     "about_seconds", "background_of", "calibrated", "change_begun", "common_recording", "compact",
     "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction", "export_features",
     "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
@@ -76,7 +77,7 @@ __getattr__ = on_first_use(
         "disk.captures": ("Taken", "taken_of"),
         "disk.catalogue": ("Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"),
         "disk.columns": ("Facts",),
-        "disk.cue_words": ("CueTrack",),
+        "disk.cue_words": ("CueTrack", "WantedCues"),
         "disk.places": ("Copy", "Root", "present_path", "there"),
         "disk.protected_paths": ("require_no_library", "require_outside"),
         "disk.removed": ("RemovedVideo",),

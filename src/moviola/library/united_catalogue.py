@@ -26,6 +26,7 @@ from moviola.files.names import nearest
 from moviola.library.disk.accounts import Account
 from moviola.library.disk.bm25 import WordCounts
 from moviola.library.disk.catalogue import Catalogue, CueRow, CueTrack, Reading, ShotRow, VideoRow
+from moviola.library.disk.cue_words import WantedCues
 from moviola.library.disk.places import Copy, Root
 from moviola.types import CUE_KINDS, Capture, Cue, CueKind, Saying, Waypoint, require_kind
 
@@ -340,31 +341,19 @@ class UnitedCatalogue(Catalogue):
     def word_counts(self, terms: Collection[str], letters: Collection[str]) -> WordCounts:
         return reduce(add, (part.word_counts(terms, letters) for part in self.parts))
 
-    def match_cues(
-        self,
-        terms: Collection[str],
-        limit: int,
-        videos: Collection[int] | None = None,
-        kinds: Collection[CueKind] = CUE_KINDS,
-        *,
-        letters: Collection[str] = (),
-        languages: Collection[str] = (),
-        among: WordCounts | None = None,
-    ) -> list[CueRow]:
+    def match_cues(self, wanted: WantedCues, limit: int, among: WordCounts | None = None) -> list[CueRow]:
         """The best cues of all, as in a single catalogue: words are counted in all first, then each gives its
         own best by these counts.
         """
-        if not terms and not letters:
+        if not wanted.terms and not wanted.letters:
             return []
-        among = among or self.word_counts(terms, letters)
-        rows = None if videos is None else self.rows_by_part(videos)
+        among = among or self.word_counts(wanted.terms, wanted.letters)
+        rows = None if wanted.videos is None else self.rows_by_part(wanted.videos)
         found = []
         for place, part in enumerate(self.parts):
             own = None if rows is None else rows[place]
             if own is None or own:
-                best = part.match_cues(
-                    terms, limit, own, kinds, letters=letters, languages=languages, among=among
-                )
+                best = part.match_cues(replace(wanted, videos=own), limit, among)
                 found += [replace(one, video=one.video + place * STRIDE) for one in best]
         return [*islice(sorted(found, key=lambda one: -one.score), limit)]
 

@@ -22,7 +22,7 @@ from itertools import chain, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import LibraryStore, VideoRow, View
+from moviola.library import LibraryStore, VideoRow, View, WantedCues
 from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, unframed
 from moviola.retrieval.segments import segment_ids, unpack_ids
 from moviola.search.found import Candidate
@@ -247,7 +247,7 @@ class CueSearch:
         }
         terms = {term for unit in wanted.units if unit.text in weights for term in (*unit.terms, *unit.parts)}
         letters = wanted.letters if len(wanted.letters) > 1 else ()
-        matches = catalogue.match_cues(terms, _CUES, rows, kinds, letters=letters, languages=languages)
+        matches = catalogue.match_cues(WantedCues(terms, letters, rows, kinds, languages), _CUES)
         unknown = tuple(word.text for word in wanted.words if not holding[word.text])
         most = sum(weights.values()) or 1.0
         return _Words(wanted, weights, unknown), {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import LibraryError, MissingModel, MoviolaError
-from moviola.library import check, compact, repair, verify
+from moviola.library import WantedCues, check, compact, repair, verify
 from moviola.library.disk.database import named
 from moviola.search import Library
 from moviola.words import terms_of_word
@@ -330,7 +330,7 @@ def test_cues_are_found_by_words_and_encoded_later_where_their_encoder_is_not_th
         video = library.catalogue.video("d")
         assert video.frames is not None and video.cues is None
         terms = terms_of_word("lighthouse", "en")
-        assert [cue.video for cue in library.catalogue.match_cues(terms, 5)] == [video.row]
+        assert [cue.video for cue in library.catalogue.match_cues(WantedCues(terms), 5)] == [video.row]
     (films.parent / "unplugged").rename(films)
     with Library(away) as library:
         assert library.index(films).updated == ["d"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.library import repair, verify
+from moviola.library import WantedCues, repair, verify
 from moviola.library.ingest import scan
 from moviola.search import Library
 
@@ -21,7 +21,7 @@ def ids(library: Library) -> list[str]:
 
 
 def said(library: Library, word: str) -> list[tuple[int, int]]:
-    return [(cue.video, cue.number) for cue in library.catalogue.match_cues([word], 5)]
+    return [(cue.video, cue.number) for cue in library.catalogue.match_cues(WantedCues([word]), 5)]
 
 
 # Patterns that cannot be read: what they would leave out is not known.

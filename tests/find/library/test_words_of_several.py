@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviola.library import Catalogue
+from moviola.library import Catalogue, WantedCues
 from moviola.library.disk.bm25 import totals_of
 from moviola.library.united_catalogue import STRIDE, UnitedCatalogue
 from moviola.types import Cue
@@ -58,8 +58,8 @@ def test_scores_and_order_are_those_of_one_catalogue(
         whole = _catalogue(Path(folder, "all"), [video for videos in parts for video in videos])
         united = UnitedCatalogue(own, [str(at) for at in range(len(own))])
         rows = [at * STRIDE + row for at, videos in enumerate(parts) for row in range(1, len(videos) + 1)]
-        wanted = whole.match_cues(terms, limit, letters=letters)
-        found = united.match_cues(terms, limit, letters=letters)
+        wanted = whole.match_cues(WantedCues(terms, letters), limit)
+        found = united.match_cues(WantedCues(terms, letters), limit)
         assert [(rows.index(one.video) + 1, one.number) for one in found] == [
             (one.video, one.number) for one in wanted
         ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from moviola.library import WantedCues
 from moviola.search import Library
 from moviola.words import asked_of, words_in
 from moviola.words.spellings import forms_of
@@ -88,7 +89,7 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 def test_a_word_is_found_by_any_of_its_spellings(library: Library, query: str, lines: set[int]) -> None:
     read = asked_of(words_in(query), query, library.catalogue.languages())
     terms = frozenset().union(*(word.terms for word in read.words))
-    found = {cue.number for cue in library.catalogue.match_cues(terms, 100)}
+    found = {cue.number for cue in library.catalogue.match_cues(WantedCues(terms), 100)}
     assert found == lines
     moments = library.search(query, by="said")
     assert {moment.video_id for moment in moments} == ({"film2"} if lines else set())

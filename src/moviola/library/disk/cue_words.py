@@ -27,7 +27,10 @@ from moviola.words import (
 from moviola.words.spellings import words_at
 from moviola.words.terms import COMPOUNDING, MARK, word_of_term
 
-__all__ = ["COLUMNS", "MEMBERS", "CueRow", "CueTrack", "CueWords", "indexed", "tracks_counted", "with_terms"]
+__all__ = [
+    "COLUMNS", "MEMBERS", "CueRow", "CueTrack", "CueWords", "WantedCues", "indexed", "tracks_counted",
+    "with_terms",
+]  # fmt: skip
 
 MEMBERS = "SELECT value FROM json_each(?)"
 """Members of a JSON list given as a parameter."""
@@ -58,6 +61,24 @@ class CueRow:
     video: int
     number: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCues:
+    """Cues that hold any of some terms, or letters.
+
+    Attributes:
+        terms, letters: as :func:`indexed` gives them.
+        videos: row numbers of those to search; None for all.
+        kinds: kinds of cues.
+        languages: as in :meth:`CueWords.cues_in`; empty for all.
+    """
+
+    terms: Collection[str]
+    letters: Collection[str] = ()
+    videos: Collection[int] | None = None
+    kinds: Collection[CueKind] = CUE_KINDS
+    languages: Collection[str] = ()
 
 
 def indexed(text: str, language: str) -> tuple[str, str]:
@@ -114,30 +135,16 @@ class CueWords(Database):
         of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({MEMBERS})"
         return self._rows_of("recognised", of_kinds, (json.dumps([*kinds]),))
 
-    def match_cues(
-        self,
-        terms: Collection[str],
-        limit: int,
-        videos: Collection[int] | None = None,
-        kinds: Collection[CueKind] = CUE_KINDS,
-        *,
-        letters: Collection[str] = (),
-        languages: Collection[str] = (),
-        among: WordCounts | None = None,
-    ) -> list[CueRow]:
-        """At most ``limit`` cues of some kinds that hold any of the terms, or letters, best BM25 first.
-
-        ``videos`` are row numbers of those to search, None for all; ``languages`` as in :meth:`cues_in`, of
-        none all; ``among`` are the counts by which words weigh, None for those of this catalogue.
+    def match_cues(self, wanted: WantedCues, limit: int, among: WordCounts | None = None) -> list[CueRow]:
+        """At most ``limit`` cues, best BM25 first, by how often words are in ``among``, by default in this
+        catalogue.
         """
-        if not terms and not letters:
+        if not wanted.terms and not wanted.letters:
             return []
         if among is not None:
-            return self._match_among(
-                terms, letters, limit, self._cues_within(videos, kinds, languages), among
-            )
+            return self._match_among(wanted, limit, among)
         index = self._word_index()
-        within, values = self._cues_within(videos, kinds, languages)
+        within, values = self._cues_within(wanted)
         bm25 = _BM25.format(index)
         # Rows have the order of videos and of their cues; what is stored of cues is read of the best alone.
         best = (
@@ -145,7 +152,7 @@ class CueWords(Database):
             "ORDER BY score DESC, place LIMIT ?"
         )
         read = f"SELECT c.video, c.number, score FROM ({best}) JOIN {index} AS c ON c.rowid = place"
-        match = _expression(terms, letters)
+        match = _expression(wanted.terms, wanted.letters)
         found = self._rows(f"{read} ORDER BY score DESC, place", (match, *values, limit))
         return [CueRow(*row) for row in found]
 
@@ -157,18 +164,12 @@ class CueWords(Database):
         holding = (self._rows(counted, (phrase,))[0][0] for phrase in _phrases(terms, letters))
         return WordCounts(*totals_of(totals), tuple(holding))
 
-    def _match_among(
-        self,
-        terms: Collection[str],
-        letters: Collection[str],
-        limit: int,
-        within: tuple[str, list[str]],
-        among: WordCounts,
-    ) -> list[CueRow]:
+    def _match_among(self, wanted: WantedCues, limit: int, among: WordCounts) -> list[CueRow]:
         """:meth:`match_cues` by given counts: no cue is read whose score here shows that it is not among the
         best by these.
         """
-        index, (where, values) = self._word_index(), within
+        index, (where, values) = self._word_index(), self._cues_within(wanted)
+        terms, letters = wanted.terms, wanted.letters
         bm25, match = _BM25.format(index), _expression(terms, letters)
         scored = f"SELECT c.rowid AS place, -{bm25} AS score FROM {index} AS c WHERE {index} MATCH ?{where}"
         best = f"SELECT score FROM ({scored}) ORDER BY score DESC LIMIT 1 OFFSET ?"
@@ -179,30 +180,28 @@ class CueWords(Database):
             f"SELECT c.rowid, c.video, c.number, c.terms, c.letters FROM ({scored}) "
             f"JOIN {index} AS c ON c.rowid = place WHERE score >= ?"
         )
-        wanted = [(term, False) for term in sorted(terms)] + [(letter, True) for letter in sorted(letters)]
-        score = among.scorer(wanted)
+        phrases = [(term, False) for term in sorted(terms)] + [(letter, True) for letter in sorted(letters)]
+        score = among.scorer(phrases)
         found = [
             (-score(own, its), place, video, number)
             for place, video, number, own, its in self._rows(read, (match, *values, least))
         ]
         return [CueRow(video, number, -lost) for lost, _, video, number in sorted(found)[:limit]]
 
-    def _cues_within(
-        self, videos: Collection[int] | None, kinds: Collection[CueKind], languages: Collection[str]
-    ) -> tuple[str, list[str]]:
-        """Further conditions on a row of cues, and their values."""
+    def _cues_within(self, wanted: WantedCues) -> tuple[str, list[str]]:
+        """Conditions on a row of cues besides its words, and their values."""
         where, values = "", []
-        if videos is not None:
+        if wanted.videos is not None:
             where += f" AND c.video IN ({MEMBERS})"
-            values.append(json.dumps(sorted(videos)))
-        if languages:
+            values.append(json.dumps(sorted(wanted.videos)))
+        if wanted.languages:
             where += f" AND (c.language IN ({MEMBERS}) OR {_BASE} IN ({MEMBERS}))"
-            values += [json.dumps(sorted(languages))] * 2
-        if not {kind for kind, count in self.cue_counts().items() if count} <= {*kinds}:
+            values += [json.dumps(sorted(wanted.languages))] * 2
+        if not {kind for kind, count in self.cue_counts().items() if count} <= {*wanted.kinds}:
             if self._has("recognised"):
                 where += f" AND {_KIND} IN ({MEMBERS})"
-                values.append(json.dumps([*kinds]))
-            elif "subtitle" not in kinds:
+                values.append(json.dumps([*wanted.kinds]))
+            elif "subtitle" not in wanted.kinds:
                 where += " AND 0"
         return where, values
 
@@ -225,7 +224,7 @@ class CueWords(Database):
         """Video and number of the cues in some languages: tags of BCP 47, of which ``pt`` also means
         ``pt-BR``, and the empty one means that it is not known.
         """
-        within, values = self._cues_within(None, CUE_KINDS, languages)
+        within, values = self._cues_within(WantedCues((), languages=languages))
         return self._rows(f"SELECT video, number FROM {self._word_index()} AS c WHERE 1{within}", values)
 
     def languages(self) -> set[str]:
