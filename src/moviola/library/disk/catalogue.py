@@ -215,11 +215,9 @@ class Catalogue(
 
     def rows_with(self, contents: Collection[str]) -> dict[str, list[int]]:
         """Row numbers, rising, of the searchable videos of some contents, by content."""
-        searchable = (
-            f"SELECT hash, row FROM videos WHERE hash IN ({MEMBERS}) AND state <> 'refused' ORDER BY row"
-        )
+        rows = f"SELECT hash, row FROM videos WHERE hash IN ({MEMBERS}) AND state <> 'refused' ORDER BY row"
         found: dict[str, list[int]] = {}
-        for content, row in self._rows(searchable, (json.dumps([*contents]),)):
+        for content, row in self._rows(rows, (json.dumps([*contents]),)):
             found.setdefault(content, []).append(row)
         return found
 
@@ -249,9 +247,7 @@ class Catalogue(
             self.drop(old)
         columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}
         row = self._insert_row("videos", columns | _extent_columns(video.frames, video.cues))
-        said = {
-            (one["kind"], one["found"]): one["language"] for table, one in kept if table == "said_languages"
-        }
+        said = {(one["kind"], one["found"]): one["language"] for of, one in kept if of == "said_languages"}
         self.put_cues(row, cues, said)
         recognised = [(n, cue) for n, cue in enumerate(cues) if cue.kind != "subtitle"]
         details = [(row, number, cue.kind, _details(cue)) for number, cue in recognised]
@@ -381,11 +377,9 @@ class Catalogue(
 
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
         """The shots of some videos by row number, where they were searched for."""
-        of_videos = (
-            f"SELECT video, start, opening FROM shots WHERE video IN ({MEMBERS}) ORDER BY video, number"
-        )
+        wanted = f"SELECT video, start, opening FROM shots WHERE video IN ({MEMBERS}) ORDER BY video, number"
         shots: dict[int, list[ShotRow]] = {}
-        for row, start, opening in self._rows_of("shots", of_videos, (json.dumps([*videos]),)):
+        for row, start, opening in self._rows_of("shots", wanted, (json.dumps([*videos]),)):
             if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
                 raise self._damaged(f"shots of video {row}")
             shots.setdefault(row, []).append(ShotRow(start, opening))
