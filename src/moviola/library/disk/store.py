@@ -224,9 +224,7 @@ class LibraryStore:
         its encoders, and where features of frames lie. It shares all that is open, and is not closed.
         """
         other = copy(self)
-        pictures: dict[str, Any] = {
-            name: getattr(settings, name) for name in (*OF_PICTURES, "segment_seconds")
-        }
+        pictures: dict[str, Any] = {of: getattr(settings, of) for of in (*OF_PICTURES, "segment_seconds")}
         pictures |= {name: "" for role in ROLES for name in (role, f"{role}_revision")}
         other.adopt(replace(self.settings, **pictures, index=AUTO))
         return other
