@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -101,6 +102,8 @@ def test_no_request_gets_an_answer_that_is_not_documented(
         return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
     with serving(request.getfixturevalue(served)) as client:
+        # Until its first query is answered, a server is not ready, which is a 503.
+        client.portal.call(asyncio.wait, [client.app.state.service.warming])  # type: ignore[union-attr, attr-defined]
         found = {
             result.ok().label: statuses_of(result.ok(), client, examples)
             for result in schemathesis.openapi.from_dict(document).get_all_operations()
