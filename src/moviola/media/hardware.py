@@ -187,7 +187,7 @@ def _driver() -> str:
 
 
 def _read(verdicts: Path) -> dict[str, str]:
-    """What is known of this machine; nothing where the file is not there or damaged."""
+    """Verdicts of this machine; nothing where the file is not there or damaged."""
     try:
         known = read_json(verdicts)
     except (NotFound, DataError):

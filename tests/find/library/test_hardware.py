@@ -194,26 +194,26 @@ def test_pictures_are_compared_once_a_machine(
     is damaged, and a verdict on too few pictures.
     """
     monkeypatch.setattr(hardware, "Device", Late)
-    asked = films / "other.mp4"
+    film = films / "other.mp4"
     used = chosen_hardware("cuda")
-    assert used and used.device_for(asked) is None
+    assert used and used.device_for(film) is None
     known = json.loads((verdicts := tmp_path / "cache" / "hardware.json").read_text())
     assert [key.split(" | ")[0::2] for key in known] == [["cuda", "h264 yuv420p"]]
     monkeypatch.setattr(hardware, "Device", StandIn)
     again = chosen_hardware("cuda")
-    assert again and again.device_for(asked) is None, "the verdict was not kept"
+    assert again and again.device_for(film) is None, "the verdict was not kept"
     for changed in ("driver", "damaged"):
         if changed == "driver":
             monkeypatch.setattr(hardware, "_driver", lambda: "another driver")
         else:
             verdicts.write_text("[")
         other = chosen_hardware("cuda")
-        assert other and other.device_for(asked) is not None
+        assert other and other.device_for(film) is not None
     monkeypatch.setattr(hardware, "_driver", lambda: "a third one")
     write_video(tmp_path / "short.mp4", scenes(1, 1), rate=RATE)
     short = chosen_hardware("cuda")
     assert short and short.device_for(tmp_path / "short.mp4") is None and "too short" in short.said
-    assert short.device_for(asked) is not None
+    assert short.device_for(film) is not None
 
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert nothing.said.startswith("by software, as no device can be opened here (vaapi: ")
 
 
-def test_a_real_device_is_asked_for_by_its_name() -> None:
+def test_names_of_devices_are_those_of_libav() -> None:
     """Catches a libav without devices, and names that it does not have: no card is needed for either."""
     from av.codec.hwaccel import HWDeviceType, hwdevices_available
 

@@ -85,7 +85,7 @@ def texts(library: Library) -> dict[str, list[Cue]]:
 def later(
     films: Path, tmp_path_factory: pytest.TempPathFactory, moments: list[float]
 ) -> dict[str, list[Cue]]:
-    """What is read of files that are opened again for it."""
+    """Lines that are read of files that are opened again for them."""
     moments.clear()
     with opened(tmp_path_factory.mktemp("later") / "library") as library:
         library.index(films, ocr=False)
@@ -157,7 +157,7 @@ def test_a_full_disk_and_a_film_in_parts(
         assert texts(library) == later
 
 
-def test_what_is_held() -> None:
+def test_stills_are_held_and_let_go() -> None:
     """Catches bytes that are counted twice or not given back, a still that replaces none, and one film's
     stills that go with another's.
     """
