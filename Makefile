@@ -39,9 +39,12 @@ test: check browser
 quick: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
 
+# Files that have long tests: the workers need not import the others.
+LONG = $(shell grep -rl --include='test_*.py' 'mark\.long' tests | sort)
+
 # One part of what takes long: another one after each commit, so that four runs of CI do all (tests/worlds/turns.py).
 turn: $(READY) browser
-	$(BIN)/pytest -n 2 --dist worksteal -m long
+	$(BIN)/pytest -n 2 --dist worksteal -m long $(LONG)
 	$(BIN)/python scripts/kernels.py --turn
 
 # Everything there is; CONTRIBUTING.md says how long it takes.
