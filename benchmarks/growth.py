@@ -4,7 +4,8 @@
 
 Made segments (``scale/vectors.py``) come in batches; after each the index is opened, extended and published
 in a new process, as ``moviola index`` does. Bytes are those of files that were not there before, manifests
-included; memory is the high water of such a process less what it took with its libraries alone.
+included; memory is the high water of such a process less what it took with its libraries alone. The largest
+merge is that of as many vectors as a group has at most; the made ones come again until there are so many.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from moviola.index import BACKENDS, Exact, FileRows, load_index, save_index
-from moviola.index.parts import RowSpan
+from moviola.index.parts import LARGEST, RowSpan, write_part
 from scale.measured import high_water
 from scale.vectors import PER_VIDEO, made_queries, made_segments
 
@@ -58,6 +59,7 @@ def main() -> None:
         "largest_peak_mb": max(one["peak_mb"] for one in later),
         "median_s": median(one["seconds"] for one in later),
         "largest_s": max(one["seconds"] for one in later),
+        "largest_merge_peak_mb": alone(merge, options.work, LARGEST + LARGEST // 2),
         "searches": compared(segments, grown, whole, options.queries),
     }
     print(json.dumps(found, indent=1))
@@ -79,10 +81,7 @@ def extend(work: Path, folder: Path, begin: int, end: int) -> dict[str, float]:
     started = time.perf_counter()
     loaded = load_index(folder, NAME, BACKENDS)
     index = loaded[0] if loaded else BACKENDS[KIND](rows.shape[1])
-    vectors = FileRows(
-        os.open(work / "segments.npy", os.O_RDONLY), "segments", rows.offset, rows.shape, rows.dtype
-    )
-    part = RowSpan(vectors, begin, end)
+    part = RowSpan(file_rows(work, rows), begin, end)
     (index.extend if loaded else index.build)(ids, part)
     save_index(index, folder, NAME, backend=KIND, tag="")
     seconds = time.perf_counter() - started
@@ -91,6 +90,23 @@ def extend(work: Path, folder: Path, begin: int, end: int) -> dict[str, float]:
     return {
         "added": end - begin, "written": written, "seconds": seconds, "peak_mb": high_water() - before
     }  # fmt: skip
+
+
+def merge(work: Path, count: int) -> float:
+    """Memory in megabytes of writing a group of ``count`` vectors."""
+    rows = np.load(work / "segments.npy", mmap_mode="r")
+    one = file_rows(work, rows)
+    every = FileRows.joined([one] * -(-count // len(one)))
+    BACKENDS[KIND](rows.shape[1]).add(np.zeros(1, np.int64), rows[:1])  # loads faiss
+    before = high_water()
+    write_part(work / "merged.part", (), np.arange(count), RowSpan(every, 0, count))
+    (work / "merged.part").unlink()
+    return high_water() - before
+
+
+def file_rows(work: Path, rows: Any) -> FileRows:
+    descriptor = os.open(work / "segments.npy", os.O_RDONLY)
+    return FileRows(descriptor, "segments", rows.offset, rows.shape, rows.dtype)
 
 
 def stored(folder: Path) -> int:

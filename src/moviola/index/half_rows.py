@@ -104,5 +104,6 @@ def paired_products(
 
 def all_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inner products (n, m) float32 of each row of one matrix (n, dim) with each of another (m, dim)."""
-    rows, columns = np.indices((len(left), len(right))).reshape(2, -1)
+    rows = np.repeat(np.arange(len(left)), len(right))
+    columns = np.tile(np.arange(len(right)), len(left))
     return paired_products(left, rows, right, columns).reshape(len(left), len(right))

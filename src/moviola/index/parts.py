@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -220,11 +221,15 @@ class Parts:
         """Values of arrays that follow each other, by place."""
         if len(arrays) == 1:
             return arrays[0][rows].astype(np.int64)
-        gathered, own = np.empty(rows.shape, np.int64), np.searchsorted(begins, rows, side="right") - 1
-        for number in np.unique(own).tolist():
-            there = own == number
-            gathered[there] = arrays[number][rows[there] - begins[number]]
-        return gathered
+        order = np.argsort(rows, axis=None)
+        rising, found = rows.ravel()[order], np.empty(rows.size, np.int64)
+        bounds = np.searchsorted(rising, begins).tolist()
+        for number, (first, last) in enumerate(pairwise(bounds)):
+            if first < last:
+                found[first:last] = arrays[number][rising[first:last] - begins[number]]
+        gathered = np.empty(rows.size, np.int64)
+        gathered[order] = found
+        return gathered.reshape(rows.shape)
 
     def rows_of(self, ids: Ids, gone: Ids) -> Ids:
         """Rows of some ids (m,), rising, without those that are gone (g,), rising; rising."""

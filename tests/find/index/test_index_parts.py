@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files.parts import merges
-from moviola.index import BACKENDS, Index, TrainedIndex, load_index, parts, reranked, save_index
+from moviola.index import BACKENDS, Index, TrainedIndex, coded_lists, load_index, parts, reranked, save_index
 from moviola.index import files as index_files
 
 DIM, NAME = 16, "segments"
@@ -268,3 +268,24 @@ def opened_as_first(path: Path) -> Index:
     index = BACKENDS["reranked"].read(path)
     assert not index._main.groups[0].comparable  # type: ignore[attr-defined]
     return index
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 4096, 1 << 20])
+def test_codes_are_written_slice_by_slice(at_once: int) -> None:
+    """A second copy of the codes of a million vectors was half of the memory that a merge took; a slice that
+    begins or ends inside a list, or in the room behind it, must have the same bytes.
+    """
+    rows = vectors(300, 3)
+    index = coded_lists._index(np.ascontiguousarray(rows[:4]))
+    index.pq.train(rows)
+    index.add(rows)
+    packed = coded_lists._PackedLists(index)
+    assert not isinstance(packed, np.ndarray) and int(packed.table[:, 0].sum()) == len(rows)
+    whole = packed[: len(packed)]
+    parts_read = [packed[begin : begin + at_once] for begin in range(0, len(packed), at_once)]
+    assert max(map(len, parts_read)) <= at_once and np.concatenate(parts_read).tobytes() == whole.tobytes()
+    numbers = []
+    for size, room, begin in packed.table.tolist():
+        at = begin + room * index.code_size
+        numbers += whole[at : at + 8 * size].view(np.int64).tolist()
+    assert sorted(numbers) == list(range(len(rows)))
