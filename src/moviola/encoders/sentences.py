@@ -21,6 +21,7 @@ from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import Checkpoint, languages_of_card, read_json
 from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.formats.sections import tower_settings
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.token_rows import TokenRows
@@ -70,7 +71,8 @@ class SentenceEncoder(CheckpointEncoder):
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        self._config = {**_BERT_DEFAULTS, **self._own_config()}
+        given = {key: value for key, value in self._own_config().items() if value is not None}
+        self._config = tower_settings(checkpoint.folder / "config.json", "", given, _BERT_DEFAULTS)
         self._chain = read_chain(checkpoint)
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim

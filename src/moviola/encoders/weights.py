@@ -73,6 +73,10 @@ class Weights:
         if index.is_file():
             try:
                 shards = sorted(set(read_json(index)["weight_map"].values()))
+                if away := [name for name in shards if Path(name).name != name]:
+                    raise DataError(
+                        f"{index}: names {away[0]!r:.100}, no file beside it; fetch the model again"
+                    )
                 return cls.stored(*(folder / name for name in shards), prefix=prefix, names=names)
             except (KeyError, TypeError, AttributeError, IndexError) as error:
                 raise DataError(

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from moviola.encoders import load_encoder
+from moviola.encoders import load_encoder, load_sentence_encoder
 from moviola.errors import DataError, InvalidValue
 
 WRONG: dict[str, tuple[Any, ...]] = {
@@ -140,6 +140,39 @@ def test_numbers_that_are_none_are_named(folder: Path) -> None:
         save_file({**tensors, "logit_scale": wrong}, file)
         with pytest.raises(DataError, match=r"model\.safetensors: 'logit_scale' is .* where one number"):
             used(folder)
+
+
+def test_weights_elsewhere_are_not_opened(naflex: Path, tmp_path: Path) -> None:
+    """A list of parts may name any file, or a pipe, of this machine."""
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    for path in naflex.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    part = folder / "model-first.safetensors"
+    (folder / "model.safetensors").rename(part)
+    (tmp_path / "model.safetensors").write_bytes(part.read_bytes())
+    for name in ("../model.safetensors", str(tmp_path / "model.safetensors"), "."):
+        index = folder / "model.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": {"a": part.name, "b": name}}))
+        with pytest.raises(DataError, match=r"index\.json: names .*, no file beside it"):
+            used(folder)
+
+
+def test_settings_of_sentence_encoders_that_are_none_are_named(make_bert: Callable[..., Path]) -> None:
+    folder = make_bert()
+    for key in ("num_hidden_layers", "num_attention_heads", "layer_norm_eps", "max_position_embeddings"):
+        for wrong in (0, -1, "x", [], float("nan")):
+            with (
+                changed(folder / "config.json", lambda given, key=key, wrong=wrong: given | {key: wrong}),
+                pytest.raises(DataError, match=rf"config\.json: {key} is .*; give a"),
+            ):
+                load_sentence_encoder(str(folder), device="cpu").encode_text(["a red ball"])
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    name = next(one for one in sorted(tensors) if one.endswith("encoder.layer.1.output.dense.weight"))
+    save_file({**tensors, name: np.full_like(tensors[name], np.nan)}, file)
+    with pytest.raises(DataError, match=r"layer\.1\.output\.dense\.weight' holds infinite numbers or NaN"):
+        load_sentence_encoder(str(folder), device="cpu").encode_text(["a red ball"])
 
 
 def test_towers_that_lead_into_other_spaces_are_named(make_clip: Callable[..., Path]) -> None:

@@ -8,7 +8,13 @@ from typing import Any
 
 from moviola.errors import DataError, InvalidValue
 
-__all__ = ["Section"]
+__all__ = ["Section", "tower_settings"]
+
+_WHOLE = frozenset({
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "image_size", "patch_size", "num_patches",
+    "max_position_embeddings", "vocab_size", "context_length", "projection_size",
+})  # fmt: skip
+_TOKENS = frozenset({"eos_token_id", "pad_token_id"})
 
 
 class Section:
@@ -130,6 +136,29 @@ class Section:
 
     def _at(self, key: str) -> str:
         return f"{self._name}.{key}" if self._name else key
+
+
+def tower_settings(
+    path: Path, name: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The complete settings of a tower in transformers' format; those that are computed with are numbers as
+    they must be, and one that is null is as if missing.
+
+    Raises:
+        DataError: a setting is of another kind; with the file, its name and its value.
+    """
+    stated = {key: value for key, value in given.items() if value is not None or key in _TOKENS}
+    made = {**defaults, **stated}
+    section = Section(path, name, made)
+    for key in sorted(made.keys() & _WHOLE):
+        made[key] = section.whole(key, 1)
+    for key in sorted(made.keys() & _TOKENS):
+        token = made[key]
+        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or token < 0):
+            raise section.wrong(key, token, "the number of a token")
+    made["layer_norm_eps"] = section.number("layer_norm_eps", 1)
+    made["hidden_act"] = section.text("hidden_act")
+    return made
 
 
 def _said(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.formats.description import Description
-from moviola.encoders.formats.sections import Section
+from moviola.encoders.formats.sections import Section, tower_settings
 from moviola.encoders.names import Names, Part, filters, piece
 from moviola.encoders.pictures import FrameParts
 from moviola.encoders.text_parts import Linear, TextParts
@@ -186,28 +186,9 @@ def describe(checkpoint: Checkpoint) -> Description:
     )
 
 
-_WHOLE = (
-    "hidden_size", "num_hidden_layers", "num_attention_heads", "image_size", "patch_size", "num_patches",
-    "max_position_embeddings", "vocab_size", "context_length", "projection_size",
-)  # fmt: skip
-_TOKENS = ("eos_token_id", "pad_token_id")
-
-
 def _settings(checkpoint: Checkpoint, name: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The complete settings of a tower; those that are computed with are numbers as they must be."""
-    given = _tower(checkpoint, name)
-    stated = {key: value for key, value in given.items() if value is not None or key in _TOKENS}
-    made = {**defaults, **stated}
-    section = Section(checkpoint.folder / "config.json", name, made)
-    for key in made.keys() & {*_WHOLE}:
-        made[key] = section.whole(key, 1)
-    for key in made.keys() & {*_TOKENS}:
-        token = made[key]
-        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or token < 0):
-            raise section.wrong(key, token, "the number of a token")
-    made["layer_norm_eps"] = section.number("layer_norm_eps", 1)
-    made["hidden_act"] = section.text("hidden_act")
-    return made
+    """The complete settings of a tower."""
+    return tower_settings(checkpoint.folder / "config.json", name, _tower(checkpoint, name), defaults)
 
 
 def _preprocessor(checkpoint: Checkpoint, defaults: Mapping[str, Any]) -> dict[str, Any]:
