@@ -130,7 +130,7 @@ def index_(
     from moviola.library.ingest.sounds import chosen_sound_reader
     from moviola.search import Library
 
-    reading, tuned = as_reading(reading), table_of("index")
+    reading, tuned = as_reading(context, reading), table_of("index")
     if not is_library(library):
         _require_there(sources)
         # Nor may the name of a reader that is not there.

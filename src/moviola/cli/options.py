@@ -110,9 +110,11 @@ def reading_options(
     """Options of :meth:`moviola.library.Indexer.index` by their names; see :func:`as_reading`."""
 
 
-def as_reading(given: Mapping[str, Any]) -> dict[str, Any]:
+def as_reading(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     """Values of :func:`reading_options` as arguments of :meth:`moviola.library.Indexer.index`."""
     refused = {name: "none" for name in ("speech", "sounds") if given[f"no_{name}"]}
+    for name in refused:
+        refuse_given(context, [name], f"contradicts --no-{name}; give one of the two")
     return {name: value for name, value in given.items() if not name.startswith("no_")} | refused
 
 

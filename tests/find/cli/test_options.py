@@ -339,3 +339,15 @@ def test_memory_that_runs_out_is_said(
     with pytest.raises(SystemExit, match="1"):
         run_moviola()
     assert "not enough memory (Unable to allocate 5. TiB); give it 4 GiB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "value"), [("speech", "tiny.en"), ("sounds", "yamnet")])
+def test_a_reader_that_is_named_and_refused_is_an_error(
+    moviola: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """The refusal won without a word; over the environment it may."""
+    index = ("index", tmp_path / "none", "-l", tmp_path / "lib", f"--no-{name}")
+    answer = moviola(*index, f"--{name}", value)
+    assert answer.code == 2 and f"--{name}: contradicts --no-{name}" in " ".join(answer.err.split())
+    monkeypatch.setenv(f"MOVIOLA_{name.upper()}", value)
+    assert "no such file or folder" in moviola(*index).err

@@ -53,6 +53,28 @@ def test_no_library_where_one_must_be(tmp_path: Path, opened: dict[str, bool]) -
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "encoder", "error", "said"),
+    [
+        ("file/lib", "none", LibraryError, "file/lib: no library can be made there"),
+        ("a\0b", "none", InvalidValue, "NUL; name another folder"),
+        ("lib", 3, InvalidValue, "encoder 3: give the name of an encoder"),
+    ],
+)
+def test_a_place_or_an_encoder_that_cannot_be_is_refused_in_words(
+    tmp_path: Path, folder: str, encoder: Any, error: type[Exception], said: str
+) -> None:
+    """Not by the system's error, nor by one about a model of that name."""
+    (tmp_path / "file").touch()
+    with pytest.raises(error, match=said):
+        Library(f"{tmp_path}/{folder}", encoder=encoder)
+
+
+def test_a_source_with_nul_is_refused_in_words(library: Library) -> None:
+    with pytest.raises(InvalidValue, match=r"source .a.x00b.: no path has the character NUL"):
+        library.index("a\0b")
+
+
 def test_a_new_library_has_the_encoder_that_the_command_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,10 @@ def require_sources(sources: Sequence[str | PathLike[str]]) -> None:
         raise InvalidValue("nothing to index: name at least one video file or folder")
     for source in sources:
         require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
+        if "\0" in str(source):
+            raise InvalidValue(
+                f"source {str(source)!r}: no path has the character NUL; name a file or folder"
+            )
         if not os.fspath(source):  # which as a path would be the current folder
             raise InvalidValue("source '': name a video file or a folder; `.` is the current folder")
         if library := library_around(Path(source)):

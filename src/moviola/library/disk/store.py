@@ -100,6 +100,8 @@ class LibraryStore:
     ) -> None:
         require_kind("folder", folder, (str, PathLike), "the path of a library")
         require_kinds(bool, "True or False", read_only=read_only, resident=resident)
+        names = {"encoder": encoder, "sentence_encoder": sentence_encoder}
+        require_kinds(str | None, "the name of an encoder", **names)
         self.folder, self.read_only, self._columns = Path(folder), read_only, columns
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
@@ -110,7 +112,7 @@ class LibraryStore:
                 encoder = encoder_of_new()
             _refuse_to_create(self.folder, encoder, read_only)
             new = settings_of_new_library(str(encoder), sentence_encoder, chosen, device, precision)
-            self.folder.mkdir(parents=True, exist_ok=True)
+            _make(self.folder)
             with writing(self.folder):
                 exists = _holds_library(self.folder)  # another process may have been faster
                 if not exists:
@@ -450,11 +452,22 @@ def _number(name: str, value: object) -> float:
 
 def _require_unicode(folder: Path) -> None:
     """Refuse a folder name that the libraries underneath could not open."""
+    if "\0" in str(folder):
+        raise InvalidValue(f"{str(folder)!r}: no name has the character NUL; name another folder")
     try:
         str(folder.absolute()).encode()
     except UnicodeEncodeError as error:
         raise InvalidValue(
             f"{printable(folder.absolute())}: its name is not UTF-8; rename the folder, or name another one"
+        ) from error
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LibraryError(
+            f"{folder}: no library can be made there ({error.strerror}); name a folder that can be written"
         ) from error
 
 
