@@ -325,7 +325,7 @@ def test_pictures_of_impossible_shapes_are_refused(
     readers = (
         lambda: probe(path),
         lambda: list(sample_frames(path, size=FrameSize(48, 48, shortest_edge=48))),
-        lambda: list(sample_frames(path, size=FrameSize(48, 48, "stretch"), stills=SmallStills(1))),
+        lambda: list(sample_frames(path, size=FrameSize(48, 48, "stretch"), stills=[SmallStills(1)])),
         lambda: frame_at(path, 0, 64),
         lambda: cut(path, Span(0, 1), tmp_path / "cut.mp4", mode="encode"),
     )
