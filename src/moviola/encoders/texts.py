@@ -203,7 +203,7 @@ class CheckpointEncoder(OnDevice):
         return one_blas_thread()(partial(self._silent_states, self._weights))
 
     def _silent_states(self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
-        # What is not finite is an error in the end, not a warning on the way.
+        # A number that is not finite is an error in the end, not a warning on the way.
         with np.errstate(invalid="ignore", over="ignore"):
             return self._network_states(weights, ids, present)
 

@@ -26,7 +26,7 @@ def folded(name: str) -> str:
 
 def name_now(video_id: str, path: str | PathLike[str], *, suffix: bool = True) -> str:
     """The id of a video, which keeps the name that its file first had; with the name that the file has now
-    where that is another one. Its suffix tells that from the id of another video, which it may equal.
+    where that is another one. By its suffix it differs from the id of another video, which it may equal.
 
     >>> name_now("trips/beach", "/films/trips/beach.mp4"), name_now("trips/beach", "/films/trips/Sylt.mp4")
     ('trips/beach', 'trips/Sylt.mp4')

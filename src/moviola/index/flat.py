@@ -96,7 +96,7 @@ class FlatIndex(Index):
             raise SegmentIndexError(f"{path}: holds a {kind!r}, not a flat index; rebuild it")
         inner = _HEAD.unpack(file.read(_HEAD.size))
         (words,) = _COUNT.unpack(file.read(_COUNT.size))
-        begin, size = file.tell(), path.stat().st_size
+        begin, size = 2 * _HEAD.size + _COUNT.size, path.stat().st_size
         length = begin + 4 * words + _COUNT.size + 8 * count
         if dim < 1 or inner[:3] != (_VECTORS, dim, count) or words != dim * count or length != size:
             raise ValueError("its parts are of other lengths than it says")

@@ -119,7 +119,7 @@ def test_frames_are_those_of_the_formulas_and_of_transformers(naflex: Path, rows
     wanted = np.array([frame_by_formula(tensors, image, MOST) for image in images])
     assert cosines(found, wanted).min() > 0.99999
     np.testing.assert_allclose(found, wanted, atol=2e-5)
-    if columns > 1:  # torch 2 scales a table that lies otherwise in memory to one column wrongly
+    if columns > 1:  # torch 2 scales a table in another layout in memory to one column wrongly
         np.testing.assert_allclose(found, frames_by_transformers(naflex, images), atol=2e-5)
     by_torch = load_encoder(str(naflex), device="cpu", precision="bf16").encode_frames(images)
     assert least_cosine([by_torch], [found]) > 0.995

@@ -43,7 +43,7 @@ def test_suggestions_for_a_misspelt_word() -> None:
     assert alike_in_spelling("umbrela", known, 1) == ["umbrella"]
     assert alike_in_spelling("cat", ["car", "hat"]) == [] and alike_in_spelling("xylophone", known) == []
     assert alike_in_spelling("lihgthouse", known) == ["lighthouse"]
-    # What is longer than words is none: a text of 10,000 letters took 140 s and 6 GB.
+    # A text that is longer than words is none: a text of 10,000 letters took 140 s and 6 GB.
     assert one_edit_away("x" * 41) == [] and alike_in_spelling("x" * 41, ["x" * 40]) == []
 
 

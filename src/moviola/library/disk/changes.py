@@ -3,7 +3,7 @@ for these alone.
 
 Triggers that a connection has for itself note every change of a table on videos, whichever method makes it.
 How far back the notes go is kept beside the generation: one that was raised without notes, by another version
-of moviola, makes them begin anew.
+of moviola, makes them begin again.
 """
 
 from __future__ import annotations

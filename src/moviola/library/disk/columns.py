@@ -1,8 +1,8 @@
 """Facts of the searchable videos as columns, by which filters choose.
 
 Which columns there are is said by those who ask for them (:class:`moviola.search.fields.Field`).
-``cache/facts/columns.json`` names the parts in which they lie (:mod:`moviola.library.disk.row_parts`). What
-is not in them is made of the catalogue.
+``cache/facts/columns.json`` names the parts in which they lie (:mod:`moviola.library.disk.row_parts`). Others
+are made of the catalogue.
 """
 
 from __future__ import annotations

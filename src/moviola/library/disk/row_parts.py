@@ -51,7 +51,7 @@ AT_ONCE = 1 << 14
 
 _FORMAT = 1
 _KEYS = {_FORMAT: {"format", "groups", "generation", "forms"}}
-# Of one part of so many rows may be gone before it is written again.
+# Of a part, one row in this number may be gone before it is written again.
 _GONE = 3
 # Writers compare the content of smaller files alone; readers and `moviola verify` that of all.
 _COMPARED_BYTES = 1 << 22
@@ -222,8 +222,8 @@ class RowSet:
     def _known(
         self, changed_since: Callable[[int], Collection[int] | None]
     ) -> tuple[RowParts, int, Collection[int], dict[str, NamedFile]] | None:
-        """What is published, of which generation, and what has changed since; None where all is to be written
-        again.
+        """The published parts, their generation, and the rows that have changed since; None where all is to
+        be written again.
         """
         try:
             parts, known, files = self._read(content=False)
