@@ -5,7 +5,7 @@
 Made segments (``scale/vectors.py``) come in batches; after each the index is opened, extended and published
 in a new process, as ``moviola index`` does. Bytes are those of files that were not there before, manifests
 included; memory is the high water of such a process less what it took with its libraries alone. The largest
-merge is that of as many vectors as a group has at most; the made ones come again until there are so many.
+merge is that of as many vectors as a group has at most; the made ones come again until there are as many.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,18 +18,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError, NotFound, printable
+from moviola.errors import InvalidValue, LibraryError
 from moviola.features import Extent, FeatureRows, FeatureShards, Integers, VideoFeatures
 from moviola.features.shards import halves
-from moviola.files.caches import used_lately
-from moviola.files.presence import is_file
 from moviola.index import AUTO
-from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
+from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.columns import Column, Columns, column_set, columns_made, facts_of
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
+from moviola.library.disk.folders import holds_library, make_folder, refuse_to_create, require_unicode
 from moviola.library.disk.kinds import Arrays
-from moviola.library.disk.lock import LOCK, sweep_drafts, writing
+from moviola.library.disk.lock import sweep_drafts, writing
 from moviola.library.disk.models_in_use import ROLES, ModelsInUse
 from moviola.library.disk.places import present_path
 from moviola.library.disk.protected_paths import require_outside
@@ -103,18 +101,18 @@ class LibraryStore:
         names = {"encoder": encoder, "sentence_encoder": sentence_encoder}
         require_kinds(str | None, "the name of an encoder", **names)
         self.folder, self.read_only, self._columns = Path(folder), read_only, columns
-        _require_unicode(self.folder)
+        require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
         chosen = {name: _number(name, value) for name, value in sampling.items() if value is not None}
-        exists = _holds_library(self.folder)
+        exists = holds_library(self.folder)
         if not exists:
             if encoder is None and encoder_of_new is not None and not read_only:
                 encoder = encoder_of_new()
-            _refuse_to_create(self.folder, encoder, read_only)
+            refuse_to_create(self.folder, encoder, read_only)
             new = settings_of_new_library(str(encoder), sentence_encoder, chosen, device, precision)
-            _make(self.folder)
+            make_folder(self.folder)
             with writing(self.folder):
-                exists = _holds_library(self.folder)  # another process may have been faster
+                exists = holds_library(self.folder)  # another process may have been faster
                 if not exists:
                     # The settings are written last: a folder without them is not yet a library.
                     Catalogue.create(self.folder)
@@ -448,59 +446,6 @@ def _number(name: str, value: object) -> float:
         with suppress(OverflowError):
             return float(value)
     raise InvalidValue(f"{name} {value!r:.200}: give a number above 0, such as 2.0")
-
-
-def _require_unicode(folder: Path) -> None:
-    """Refuse a folder name that the libraries underneath could not open."""
-    if "\0" in str(folder):
-        raise InvalidValue(f"{str(folder)!r}: no name has the character NUL; name another folder")
-    try:
-        str(folder.absolute()).encode()
-    except UnicodeEncodeError as error:
-        raise InvalidValue(
-            f"{printable(folder.absolute())}: its name is not UTF-8; rename the folder, or name another one"
-        ) from error
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LibraryError(
-            f"{folder}: no library can be made there ({error.strerror}); name a folder that can be written"
-        ) from error
-
-
-def _holds_library(folder: Path) -> bool:
-    try:
-        return (folder / SETTINGS_FILE).is_file()
-    except OSError as error:
-        raise LibraryError(
-            f"{folder}: cannot be read ({error.strerror}); give this user the right to read it, or name "
-            "another library"
-        ) from error
-
-
-def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:
-    only_opened = read_only or encoder is None
-    # A process killed while it created a library leaves a catalogue, drafts and its lock.
-    if folder.exists() and not (
-        folder.is_dir()
-        and all(p.name.startswith((CATALOGUE_FILE, LOCK)) or p.suffix == ".tmp" for p in folder.iterdir())
-    ):
-        wanted = "the folder of a library" + ("" if only_opened else ", or an empty one")
-        lost = ""
-        if is_file(folder / CATALOGUE_FILE):
-            place = shlex.quote(str(folder))
-            lost = f"; if it was one, `moviola repair --library {place}` writes that file again"
-        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}{lost}")
-    if only_opened:
-        place, used = shlex.quote(str(folder)), ", ".join(shlex.quote(str(one)) for one in used_lately())
-        raise NotFound(
-            f"{folder}: no library there; "
-            + (f"used lately, to be given as --library: {used}; " if used else "")
-            + f"`moviola index FOLDER --library {place}` makes one of a folder with videos"
-        )
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
