@@ -99,7 +99,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
       const { libraryInfo } = await page("base/store.js");
       const ingest = await page("library/ingest.js");
       ingest.ingestParts({ changed: async () => {}, failed: (what) => failed.push(what), went: () => {} });
-      libraryInfo.value = { can_ingest: true };
+      libraryInfo.value = { can_ingest: true, libraries: ["films"] };
       // The clock of the page is ours: what waits is called when there is room.
       const waiting = new Map();
       const before = globalThis.setTimeout;
