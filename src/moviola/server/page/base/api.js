@@ -395,7 +395,7 @@ export const submit = (video_id, start) => postJson("api/dres/submissions", { vi
 export const jobs = async () => (await getJson("api/jobs")).jobs;
 
 /** @param {string[]} sources @param {string} library its name; empty: the only one @returns {Promise<Job>} */
-export const startJob = (sources, library) => postJson("api/jobs", { sources, library: library || null });
+export const startJob = (sources, library) => postJson("api/jobs", { sources, library: library || undefined });
 
 /** @param {Job} job */
 export const cancelJob = (job) => request(`api/jobs/${job.job}`, { method: "DELETE" });
