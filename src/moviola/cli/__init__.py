@@ -8,7 +8,7 @@ import gc
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import typer
@@ -43,9 +43,14 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # as an option of the application it would take twice as long
         from moviola.cli.version import print_version
 
-        print_version()
-        return
-    _run()
+        try:
+            print_version()
+        except BrokenPipeError:
+            return
+        except OSError as error:
+            _fail(error)
+    else:
+        _run()
 
 
 def _run() -> None:
@@ -70,11 +75,17 @@ def _run() -> None:
             note("A text or a name that begins with a dash is given after --: moviola show -- -film")
         raise
     except (MoviolaError, ModuleNotFoundError, OSError) as error:
-        note(f"error: {_complaint(error)}")
-        sys.exit(1)
+        _fail(error)
     except MemoryError as error:
         note(f"error: not enough memory ({error or 'none is left'}); {_MORE_MEMORY}")
         sys.exit(1)
+
+
+def _fail(error: Exception) -> NoReturn:
+    from moviola.cli.app import note
+
+    note(f"error: {_complaint(error)}")
+    sys.exit(1)
 
 
 def _require_memory() -> None:

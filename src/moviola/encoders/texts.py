@@ -15,10 +15,9 @@ not to that of the longest. torch computes one text at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,9 @@ from moviola.encoders.towers import TOKENS, WORDS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
 from moviola.threads import ONE, compute_threads, few_threads, one_blas_thread
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
@@ -189,6 +191,8 @@ class CheckpointEncoder(OnDevice):
 
     def _side_by_side(self, batches: Iterator[Batch], threads: int) -> Iterator[tuple[Batch, Floats]]:
         """Batches on several threads, which are not far ahead of who takes them: states are large."""
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(threads) as pool:
             while some := list(islice(batches, _AHEAD * threads)):
                 yield from zip(some, _side_by_side(self._numpy, some, pool), strict=True)

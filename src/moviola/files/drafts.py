@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import secrets
 import time
 import zlib
 from functools import cache
@@ -37,7 +36,7 @@ _DAY = 86_400
 def draft_beside(path: Path) -> Path:
     """A new name beside ``path`` for a draft of this process; nothing is made."""
     process = os.getpid()
-    writer = f"{_machine()}-{_boot()}-{process}-{_started(process) or _UNKNOWN}-{secrets.token_hex(4)}"
+    writer = f"{_machine()}-{_boot()}-{process}-{_started(process) or _UNKNOWN}-{os.urandom(4).hex()}"
     # Shortened, since the name may be as long as the file system allows.
     return path.with_name(f".{path.name[:40]}.{writer}.tmp")
 

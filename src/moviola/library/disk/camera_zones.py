@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
 
 from moviola.errors import InvalidValue
 from moviola.files.names import folded
@@ -70,6 +69,8 @@ def zone_of(text: str) -> tzinfo:
         east = timedelta(hours=int(hours), minutes=int(minutes or 0))
         if east <= _FURTHEST:
             return timezone(-east if sign == "-" else east)
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(text)
     except (ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError

@@ -22,7 +22,6 @@ both files over the present ones and delete ``index`` and ``cache``: this restor
 
 from __future__ import annotations
 
-import filecmp
 import shutil
 import sqlite3
 from contextlib import closing
@@ -137,6 +136,8 @@ def _opened(backup: Path) -> sqlite3.Connection:
 
 def _holds(backup: Path, library: Path, generation: int) -> bool:
     """Whether a backup is of a library's present settings, and of a generation of its catalogue."""
+    import filecmp
+
     try:
         with closing(_opened(backup)) as db:
             kept = db.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from moviola.errors import DataError, InvalidValue, NotFound
 
@@ -81,6 +79,8 @@ def read_description(folder: str | Path) -> Description:
 
 def require_finite(folder: Path) -> None:
     """Raise :class:`DataError` if the weights in a folder are unreadable or not finite."""
+    from safetensors.numpy import load_file
+
     path = existing(folder, WEIGHTS)
     for name, array in read_weights(path, load_file).items():
         if not np.isfinite(array).all():
@@ -89,6 +89,8 @@ def require_finite(folder: Path) -> None:
 
 def read_weights(path: Path, load: Callable[[Path], Weights]) -> Weights:
     """The weights in a file, as ``load`` of safetensors gives them; raises :class:`DataError` if damaged."""
+    from safetensors import SafetensorError
+
     try:
         return load(path)
     except (SafetensorError, OSError) as error:
