@@ -21,13 +21,14 @@ from moviola.library import repair
 from moviola.library.disk.upgrade import backup_folder
 from moviola.search import Library
 from moviola.study.judging import JudgingTask
-from operations import FOUND, OPERATIONS, TASK, stored_library, todays_library
+from operations import CHANGES, FOUND, OPERATIONS, TASK, stored_library, todays_library
 from seen import Parts, Seen, dumped, seen
 
 __all__ = ["Disturbed"]
 
 _Where = TypeVarTuple("_Where")
 _ABSENT = object()
+_ALL = OPERATIONS | CHANGES
 
 
 class Disturbed(ABC, Generic[*_Where]):
@@ -90,9 +91,9 @@ class Disturbed(ABC, Generic[*_Where]):
     def fresh(self, name: str) -> Path:
         """Make again what an operation finds before it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(self._original(OPERATIONS[name].stored), self.library)
+        shutil.copytree(self._original(_ALL[name].stored), self.library)
         self.with_films()
-        OPERATIONS[name].prepare(self.folder)
+        _ALL[name].prepare(self.folder)
         return self.folder
 
     def with_films(self) -> None:
@@ -106,7 +107,7 @@ class Disturbed(ABC, Generic[*_Where]):
 
     def operate(self, name: str) -> None:
         """Do it to what is there."""
-        OPERATIONS[name].run(self.library, self.films)
+        _ALL[name].run(self.library, self.films)
 
     def _seen_undisturbed(self, name: str) -> tuple[Seen | None, Seen]:
         """What there is before and after an operation that nothing disturbs; None: a library that refuses to
@@ -132,7 +133,7 @@ class Disturbed(ABC, Generic[*_Where]):
 
         Gives what must not happen; returns which of both is there.
         """
-        (before, after), tries = self._undisturbed(name), OPERATIONS[name].tries
+        (before, after), tries = self._undisturbed(name), _ALL[name].tries
         done = done and not tries
         try:
             now = self._seen()
@@ -152,7 +153,7 @@ class Disturbed(ABC, Generic[*_Where]):
         yield from _compared("beside", now.beside, [one.beside for one in expected])
         if before is not None and (lost := (before.known & after.known) - now.known):
             yield f"lost: {', '.join(sorted(lost))}, neither in nor among the removed"
-        if number := OPERATIONS[name].stored:
+        if number := _ALL[name].stored:
             yield from self._has_a_way_back(number)
         return "as after" if (now.parts, now.beside) == (after.parts, after.beside) else "as before"
 

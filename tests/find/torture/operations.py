@@ -36,7 +36,7 @@ from other_encoder import write_other_encoder
 from sample import STORED, films_in, flip_bit
 from written_settings import resealed
 
-__all__ = ["FOUND", "OPERATIONS", "TASK", "Operation", "stored_library", "todays_library"]
+__all__ = ["CHANGES", "FOUND", "OPERATIONS", "TASK", "Operation", "stored_library", "todays_library"]
 
 TASK = "task.sqlite"
 FOUND = "found.jsonl"
@@ -363,14 +363,6 @@ OPERATIONS: dict[str, Operation] = {
     "forget concept": Operation(_opened(_forget_concept)),
     "use": Operation(_opened(lambda library: library.indexer.use(refiner="demo"))),
     "use encoder": Operation(_use_encoder, _before_encoder),
-    "use frame rate": Operation(
-        _opened(lambda library: library.indexer.use_encoder(frame_rate=2.0, segment_seconds=3.0))
-    ),
-    "use segments": Operation(_opened(lambda library: library.indexer.use_encoder(segment_seconds=3.0))),
-    "use weights": Operation(_use_weights, _before_weights),
-    "use encoder without files": Operation(_without_files, _before_without_files),
-    "change of encoder goes on": Operation(_goes_on, _before_goes_on),
-    "change of mind": Operation(_change_mind, _before_encoder),
     "use index": Operation(_opened(lambda library: library.indexer.use_index("reranked"))),
     "compact": Operation(_opened(lambda library: compact(library.store))),
     "repair": Operation(_opened(lambda library: repair(library.store)), _damage),
@@ -393,3 +385,15 @@ OPERATIONS: dict[str, Operation] = {
     },
     **{f"export {name}": _export(name) for name in FORMATS},
 }
+
+CHANGES: dict[str, Operation] = {
+    "use frame rate": Operation(
+        _opened(lambda library: library.indexer.use_encoder(frame_rate=2.0, segment_seconds=3.0))
+    ),
+    "use segments": Operation(_opened(lambda library: library.indexer.use_encoder(segment_seconds=3.0))),
+    "use weights": Operation(_use_weights, _before_weights),
+    "use encoder without files": Operation(_without_files, _before_without_files),
+    "change of encoder goes on": Operation(_goes_on, _before_goes_on),
+    "change of mind": Operation(_change_mind, _before_encoder),
+}
+"""Changes of encoder by all ways, which take seconds each; only *changes* disturbs them."""

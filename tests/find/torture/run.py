@@ -29,16 +29,18 @@ from floods import Floods
 from inputs import Inputs
 from power import PowerLoss
 from serving import Served
-from writes import Writes
+from writes import Changes, Writes
 
 Part = Ages | Flips | Floods | Inputs | ManyAtOnce | DamagedMedia | PowerLoss | Served | SystemCalls | Writes
 PARTS: dict[str, type[Part]] = {
-    "flips": Flips, "writes": Writes, "system calls": SystemCalls, "media": DamagedMedia, "input": Inputs,
+    "flips": Flips, "writes": Writes, "changes": Changes, "system calls": SystemCalls,
+    "media": DamagedMedia, "input": Inputs,
     "many at once": ManyAtOnce, "server": Served, "floods": Floods, "power": PowerLoss, "time": Ages,
 }  # fmt: skip
 
 SHARES = {
-    "flips": 3, "writes": 24, "system calls": 10, "media": 1, "input": 28, "many at once": 8, "server": 3,
+    "flips": 3, "writes": 20, "changes": 4, "system calls": 10, "media": 1, "input": 28, "many at once": 8,
+    "server": 3,
     "floods": 3, "power": 8, "time": 16,
 }  # fmt: skip
 """Parts of the whole time."""

@@ -19,6 +19,7 @@ from turns import SHARES, number
 DRAWN = {
     "flips": (1000, 0),
     "writes": (1000, None),
+    "changes": (20, 2),
     "system calls": (15, 1),
     "media": (60, 2),
     "input": (40, 3),
@@ -31,6 +32,7 @@ DRAWN = {
 MET = {
     "flips": {"refused", "mended"},
     "writes": {"refused", "killed"},
+    "changes": {"refused"},
     "system calls": {"refused", "killed"},
     "media": {
         "read",

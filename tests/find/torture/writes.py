@@ -19,7 +19,7 @@ import io
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,9 +28,9 @@ from disturbed import Disturbed
 from moviola.errors import MoviolaError
 from moviola.files import drafts
 from moviola.library.disk import database
-from operations import OPERATIONS
+from operations import CHANGES, OPERATIONS
 
-__all__ = ["DISTURBER", "WAYS", "Watcher", "Writes"]
+__all__ = ["DISTURBER", "WAYS", "Changes", "Watcher", "Writes"]
 
 WAYS = ("ENOSPC", "EIO", "EROFS", "EINTR", "kill")
 _CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
@@ -178,11 +178,13 @@ sys.addaudithook(DISTURBER.heard)
 class Writes(Disturbed[int, str]):
     """Each call by its number, and how it ends."""
 
+    names: Iterable[str] = OPERATIONS
+
     def points(self) -> list[tuple[str, int, str]]:
         """Every call of every operation, in each way."""
         return [
             (name, number, way)
-            for name in OPERATIONS
+            for name in self.names
             for number in range(1, self._calls(name) + 1)
             for way in WAYS
         ]
@@ -211,6 +213,12 @@ class Writes(Disturbed[int, str]):
         gc.collect()  # of a killed process the system releases all locks
         yield from self.usable(name, done=done)
         yield from self.done_again(name)
+
+
+class Changes(Writes):
+    """The same of changes of encoder."""
+
+    names = CHANGES
 
 
 def _os_error(way: str, path: str) -> OSError:
