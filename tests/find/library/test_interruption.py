@@ -106,7 +106,7 @@ appended, FeatureShards.append = FeatureShards.append, append
 named = lambda name, **_: SimpleNamespace(id=name, revision="1")
 recognition.load_text_reader = lambda name, languages: named("seer")
 recognition.load_speech_reader = named
-written.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
+written.read_text = lambda *_, **__: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
 spoken.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en", "")
 with Library(folder, encoder="none") as library:
     report = library.index(films, ocr=True, speech="listener")
