@@ -1,12 +1,13 @@
 """What one video more costs: the facts of videos that filters choose by, and their names.
 
-    python benchmarks/publication.py --videos 20000 --work bench [--json benchmarks/publication.json]
+    python benchmarks/publication.py --videos 20000 --work bench [--json figures.json]
 
 A library of made videos without pictures, with folders, cameras, places, days, languages and names of two
 words of a vocabulary of 4,000; a vector of a name is made of its text. Then videos are put in one by one, and
 each time the library is published as a writer does it: once what filters choose by, once the names. Each
 publication is a new process; bytes are those of files that were not there before, manifests included; memory
 is the high water of the process less what it had after opening the library and publishing nothing.
+``publication.json`` has figures before and after facts of videos lay in parts.
 """
 
 from __future__ import annotations
