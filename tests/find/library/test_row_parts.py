@@ -118,6 +118,21 @@ def step(store: LibraryStore, what: str, which: int, value: int, count: int) -> 
             changes[what]() if what in changes else None
 
 
+def test_each_kind_of_change_is_noted(store: LibraryStore) -> None:
+    """One of which no note is made stays as it was published."""
+    with store.writing(), store.catalogue.transaction():
+        for number in range(6):
+            store.catalogue.put(video(number), [Cue(0, 1, "Was?", language="de")])
+    for count, what in enumerate(dict.fromkeys(STEPS)):
+        for value in (3, 4):  # another value each time
+            if what != "publish":
+                step(store, what, 3, value, 10 + 2 * count + value)
+            require_as_made_at_once(store)
+            with store.writing():
+                pass
+            require_as_made_at_once(store)
+
+
 @pytest.mark.usefixtures("_small")
 @settings(deadline=None, max_examples=40)
 @given(steps)
