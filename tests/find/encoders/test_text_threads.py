@@ -128,7 +128,7 @@ def test_every_answer_takes_one(two_threads: None, monkeypatch: pytest.MonkeyPat
         raise Asked
 
     monkeypatch.setattr(Viewer, "view", opened)
-    searcher = Searcher(cast(Any, SimpleNamespace(settings=SimpleNamespace(built_with=()))))
+    searcher = Searcher(cast(Any, SimpleNamespace(parts=(), settings=SimpleNamespace(built_with=()))))
     monkeypatch.setattr(searcher, "_understood", lambda query: (query, []))
     asked: dict[str, Callable[[], object]] = {
         "search_many": lambda: searcher.search_many([cast(Any, None)], cast(Any, None)),

@@ -115,10 +115,10 @@ def test_of_a_file_that_goes_away_while_others_are_encoded_what_is_known_stays(
     film(folder / "new.mp4", 3, seed=4)
     encode = VideoEncoder.many
 
-    def unplugged(encoder: VideoEncoder, files: list[FoundFile], *given: Any) -> Any:
+    def unplugged(encoder: VideoEncoder, files: list[FoundFile], *given: Any, **named: Any) -> Any:
         for file in files:
             file.path.unlink()
-        return encode(encoder, files, *given)
+        return encode(encoder, files, *given, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr(VideoEncoder, "many", unplugged)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -152,7 +153,8 @@ assert not {"pydantic", "fastapi"} & sys.modules.keys()
 @pytest.mark.parametrize("name", moviola.search.__all__)
 def test_a_public_name_has_one_home(name: str) -> None:
     """The room gives it when it is first used, from the module that has it."""
-    modules = [import_module(f"moviola.search.{module}") for module in moviola.search._MODULES]
+    found_modules = iter_modules(moviola.search.__path__, "moviola.search.")
+    modules = [import_module(module.name) for module in found_modules]
     homes = [module for module in modules if name in module.__all__]
     assert len(homes) == 1, homes
     found: Any = getattr(moviola.search, name)
