@@ -31,9 +31,9 @@ class Seen:
         problems: what ``verify`` says.
         damages: those of them that concern a video, or that cannot be repaired.
         parts: all that is stored, by kind: ``videos`` (paths, states, durations, features by their digests,
-            cues, shots, readings), ``features by
-            other encoders``, ``removed`` ones with all of that, ``copies``, ``captures``, ``roots``,
-            ``stills``, ``kept`` entries, ``alerts``, ``concepts``, ``settings``.
+            cues, shots, readings), ``features by other encoders``, ``removed`` ones with all of that,
+            ``copies``, ``captures``, ``roots``, ``stills``, ``kept`` entries, ``alerts``, ``concepts``,
+            ``settings``.
         beside: content of each file beside the library.
     """
 
