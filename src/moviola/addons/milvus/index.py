@@ -259,6 +259,7 @@ class MilvusIndex(TrainedIndex):
             return False
         self._main, self._sorted = ids, None
         self._gone = np.intersect1d(self._gone, ids)
+        self.origin = ""  # else the file that it was read from would stay, for nothing was added or removed
         return True
 
     def _upload(self) -> None:
