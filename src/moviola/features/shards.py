@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, FeaturesAway, LibraryError, NotFound
 from moviola.files.mapped import MappedFile
 from moviola.files.rows import read_json
-from moviola.files.writing import atomic_write, write_json
+from moviola.files.writing import atomic_write, make_folders, write_json
 
 __all__ = ["Extent", "FeatureShards", "KeyedShards", "MappedShard", "halves", "write_table"]
 
@@ -147,7 +147,7 @@ class FeatureShards:
 
     def _write(self, number: int, offset: int, payload: bytes, *, sync: bool = True) -> None:
         """Write rows of a shard from one on, and end it behind them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self.folder)
         path = self.shard(number)
         with path.open("r+b" if path.exists() else "w+b") as file:
             file.seek(offset * self.row_bytes)

@@ -25,6 +25,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, Literal, overload
@@ -33,8 +34,8 @@ from moviola.errors import InvalidValue
 from moviola.files.drafts import draft_beside
 
 __all__ = [
-    "atomic_write", "draft_folder_of", "draft_of", "require_unread", "sync_folder", "write_csv", "write_json",
-    "write_text",
+    "atomic_write", "draft_folder_of", "draft_of", "make_folders", "require_unread", "sync_folder",
+    "write_csv", "write_json", "write_text",
 ]  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def draft_of(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[P
     with _explained(path):
         if target.exists() and not target.is_file() and (follow or not target.is_symlink()):
             raise InvalidValue(f"{path}: cannot be written (it is no regular file); name a file")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
     try:
         with _explained(path, only=draft):
             yield draft
@@ -81,7 +82,8 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
     """
     draft = draft_beside(path)
     with _explained(path):
-        draft.mkdir(parents=True)
+        make_folders(path.parent)
+        draft.mkdir()
     try:
         yield draft
         with _explained(path):
@@ -185,6 +187,16 @@ def require_unread(out: str | Path, *read: str | Path | None) -> None:
 def _flush(path: Path) -> None:
     with path.open("r+b") as file:
         os.fsync(file.fileno())
+
+
+def make_folders(path: Path) -> None:
+    """Make a folder, and those above it that are missing, with their names on disk: what is synced in a
+    folder whose own name is not is lost when the power fails.
+    """
+    missing = [*takewhile(lambda folder: not folder.is_dir(), (path, *path.parents))]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
 
 
 def sync_folder(path: Path) -> None:

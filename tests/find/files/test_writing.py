@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import InvalidValue
-from moviola.files.writing import atomic_write, draft_of, require_unread, write_json, write_text
+from moviola.files import writing
+from moviola.files.writing import (
+    atomic_write,
+    draft_folder_of,
+    draft_of,
+    require_unread,
+    write_json,
+    write_text,
+)
 
 
 def test_parent_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -170,6 +178,21 @@ def test_the_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "fsync", noted)
     write_text(tmp_path / "a.txt", "whole")
     assert synced == [((tmp_path / "a.txt").stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_names_of_new_folders_are_synced_before_a_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a synced file in a folder that the disk does not know: the power failed, and all was gone."""
+    synced: list[Path] = []
+    monkeypatch.setattr(writing, "sync_folder", synced.append)
+    path = tmp_path / "concepts" / "next" / "walls"
+    with atomic_write(path, "wb") as file:
+        assert synced == [path.parents[1], tmp_path]
+        file.write(b"")
+    assert synced[2:] == [path.parent]
+    with draft_folder_of(tmp_path / "models" / "demo"):
+        assert synced[3:] == [tmp_path]
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced")

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from moviola.errors import LibraryError
-from moviola.files.writing import atomic_write
+from moviola.files.writing import atomic_write, make_folders
 
 __all__ = ["keep_copy", "set_aside"]
 
@@ -20,7 +20,7 @@ def set_aside(library: Path, path: Path) -> Path:
     first = library / "backups" / path.name
     place, numbers = first, count(2)
     try:
-        first.parent.mkdir(exist_ok=True)
+        make_folders(first.parent)
         while place.exists() or place.is_symlink():
             place = first.with_name(f"{path.name}-{next(numbers)}")
         return path.rename(place)

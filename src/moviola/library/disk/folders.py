@@ -8,6 +8,7 @@ from pathlib import Path
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
 from moviola.files.caches import used_lately
 from moviola.files.presence import is_file
+from moviola.files.writing import make_folders
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.disk.lock import LOCK
 from moviola.library.disk.settings import SETTINGS_FILE
@@ -30,7 +31,7 @@ def require_unicode(folder: Path) -> None:
 def make_folder(folder: Path) -> None:
     """Make the folder of a new library, and those above it; LibraryError where that cannot be."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except OSError as error:
         raise LibraryError(
             f"{folder}: no library can be made there ({error.strerror}); name a folder that can be written"

@@ -152,9 +152,10 @@ def settle_concepts(folder: Path, settings: Settings) -> None:
         old = _path(folder, path.stem)
         if old.is_file() and _encoder_of(path) == wanted:
             keep_copy(folder, old)
-            path.replace(old)
-        else:
-            path.unlink()
+            # Not renamed: a disk may know that it has left a folder, and not that it is in another.
+            with atomic_write(old, "wb", follow=False) as file:
+                file.write(path.read_bytes())
+        path.unlink()
 
 
 def _encoder_of(path: Path) -> tuple[str, str] | None:
