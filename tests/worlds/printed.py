@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = [
-    "PROSE", "TABLE", "Printed", "Row", "Table", "differences", "figures", "is_rounded", "paragraphs",
-    "tables",
+    "PROSE", "TABLE", "Printed", "Row", "Table", "compared", "differences", "figures", "is_rounded",
+    "paragraphs", "sentences", "tables",
 ]  # fmt: skip
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -97,6 +97,28 @@ def differences(where: str, found: Sequence[str], numbers: Sequence[float | None
     both = zip(found, numbers, strict=True)
     wrong = [(own, n) for own, n in both if n is not None and not is_rounded(own, n)]
     return [f"{where}: {own}, stored {number:.5g}" for own, number in wrong]
+
+
+def sentences(page: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of :func:`paragraphs`, and of the rows that say what of a paper differs."""
+    yield from paragraphs(page)
+    for table in tables(page):
+        if table.head.startswith("| part"):
+            yield from ((row.line, " ".join(row.cells)) for row in table.rows)
+
+
+def compared(
+    page: str, texts: Iterable[tuple[int, str]], numbers: Mapping[str, Sequence[float | None]]
+) -> tuple[list[str], list[str]]:
+    """Which of the texts of a page, by line, begin as ``numbers`` say, and :func:`differences` of all; a text
+    of which they say nothing has no figure.
+    """
+    found, wrong = list[str](), list[str]()
+    for line, text in texts:
+        begin = next((begin for begin in numbers if text.startswith(begin)), None)
+        found += [begin] if begin else []
+        wrong += differences(f"{page}:{line}", figures(text, PROSE), numbers[begin] if begin else [])
+    return found, wrong
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,6 @@ def remember(key: str, value: str) -> Path:
     path = config_path()
     if path is None or key in read_config():
         raise InvalidValue(f"{path or 'MOVIOLA_CONFIG'}: {key} cannot be kept there")
-    path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     write_text(path, f"{key} = {json.dumps(value)}\n{before}")  # before any table
     return path

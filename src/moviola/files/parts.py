@@ -87,10 +87,12 @@ class NamedFile:
 
     @property
     def part(self) -> PartFile:
+        """The file and that of its bits."""
         return PartFile(self.path, self.gone.path if self.gone else None)
 
     @property
     def entry(self) -> dict[str, Any]:
+        """What a manifest says of it."""
         entry = {"file": self.path.name, "sha256": self.sha256, "size": self.size}
         if self.changes:
             entry["changes"] = self.changes

@@ -142,7 +142,6 @@ class Hardware:
                 return f"too short to compare {device.name}'s pictures of {codec}"
             known[key] = why
             with suppress(OSError, MoviolaError):  # it is compared again the next time
-                self._verdicts.parent.mkdir(parents=True, exist_ok=True)
                 write_json(self._verdicts, {**_read(self._verdicts), key: why})
         return known[key]
 
@@ -182,7 +181,7 @@ def _driver() -> str:
     """Versions of what a device's pictures depend on: libav, the kernel with its drivers, that of NVIDIA."""
     said = [f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}", platform.release()]
     with suppress(OSError):
-        said.append(Path("/proc/driver/nvidia/version").read_text().splitlines()[0])
+        said.append(Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0])
     return ", ".join(said)
 
 

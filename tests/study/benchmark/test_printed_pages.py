@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from printed import PROSE, differences, figures, paragraphs, tables
+from printed import PROSE, compared, figures, paragraphs, sentences, tables
 from stored import OVERLAPS, ROOT, THIRD, cell, read, rows
 
 DOCS = ROOT / "docs"
@@ -275,20 +275,8 @@ def stored() -> dict[str, dict[str, Numbers]]:
 @pytest.mark.parametrize("page", list(stored()))
 def test_each_result_of_a_sentence_is_stored(page: str) -> None:
     """A wrong digit, a figure without a result, a sentence that was added and that nothing computes."""
-    numbers, wrong, found = stored()[page], list[str](), list[str]()
-    texts = [
-        *paragraphs(DOCS / page),
-        *(
-            (row.line, " ".join(row.cells))
-            for table in tables(DOCS / page)
-            if table.head.startswith("| part")
-            for row in table.rows
-        ),
-    ]
-    for line, text in texts:
-        begin = next((begin for begin in numbers if text.startswith(begin)), None)
-        found += [begin] if begin else []
-        wrong += differences(f"{page}:{line}", figures(text, PROSE), numbers[begin] if begin else [])
+    numbers = stored()[page]
+    found, wrong = compared(page, sentences(DOCS / page), numbers)
     assert sorted(found) == sorted(numbers)
     assert wrong == [], "\n".join(wrong)
 

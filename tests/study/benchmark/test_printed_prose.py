@@ -431,13 +431,12 @@ def test_each_result_of_the_other_sections_is_stored() -> None:
     }
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     first, last = (lines.index(f"## {title}") for title in ("What it shows", "AxIoU on trained models"))
-    wrong, found = [], []
-    for line, text in printed.paragraphs(PAGE):
-        if first < line <= last or "`pool-small`" in text:  # the test below
-            continue
-        begin = next((begin for begin in others if text.startswith(begin)), None)
-        found += [begin] if begin else []
-        wrong += differences(f"README.md:{line}", figures(text, PROSE), others[begin] if begin else [])
+    texts = (
+        (line, text)
+        for line, text in printed.paragraphs(PAGE)
+        if not first < line <= last and "`pool-small`" not in text  # the test below
+    )
+    found, wrong = printed.compared("README.md", texts, others)
     assert sorted(found) == sorted(others)
     assert wrong == [], "\n".join(wrong)
 

@@ -43,7 +43,6 @@ __all__ = ["AT_ONCE", "FACTS", "Part", "RowParts", "RowSet", "damaged_parts"]
 FACTS = Path("cache") / "facts"
 """The folder of the sets in a library."""
 
-
 FIRST, FAN_OUT, LARGEST = 256, 16, 1 << 16
 """Rows of the smallest parts, how many of a class of size are merged, and rows of those that are not."""
 AT_ONCE = 1 << 14
@@ -119,9 +118,7 @@ class RowParts(Mapping[str, Arrays]):
     @cached_property
     def places(self) -> list[Integers]:
         """Of each part the places (n,) of its rows among all; -1 for those that are gone."""
-        return [
-            np.where(part.there, np.searchsorted(self.rows, part.rows), -1) for part in self.parts
-        ]  # fmt: skip
+        return [np.where(part.there, np.searchsorted(self.rows, part.rows), -1) for part in self.parts]
 
     def __contains__(self, name: object) -> bool:
         return name in self.kinds

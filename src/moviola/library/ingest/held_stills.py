@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Self
 
@@ -21,21 +21,14 @@ MOST_HELD = 1 << 30
 """Bytes of all stills, from which on no more are held: some twelve hours of film whose shots are known."""
 
 
-@dataclass(slots=True)
 class HeldStills:
     """Stills by the digest of a film's content and by millisecond, for a reader of a ``longest_side``; safe
     for threads. Films with a shorter side below ``least_side`` pixels are left out.
     """
 
-    longest_side: int
-    rate: float
-    least_side: int
-    _database: sqlite3.Connection = field(init=False)
-    _lock: RLock = field(init=False, default_factory=RLock)
-    _bytes: int = field(init=False, default=0)
-    _broken: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, longest_side: int, rate: float, least_side: int) -> None:
+        self.longest_side, self.rate, self.least_side = longest_side, rate, least_side
+        self._lock, self._bytes, self._broken = RLock(), 0, False
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute(
