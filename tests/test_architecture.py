@@ -25,11 +25,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # ---- the design --------------------------------------------------------------------------------------------
 
-BASE = {"types", "errors", "files", "plugins"}
+BASE = {"types", "errors", "files", "plugins", "first_use"}
 """What every room may import."""
 SMALL = {"temporal", "timing", "devices", "threads"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "first_use": set(),
     "plugins": {"errors"},
     "types": {"errors"},
     "files": {"types", "errors"},

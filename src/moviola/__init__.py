@@ -16,9 +16,9 @@ Examples:
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from moviola.first_use import on_first_use
 from moviola.threads import sleep_while_waiting
 
 if TYPE_CHECKING:
@@ -31,12 +31,11 @@ sleep_while_waiting(os.environ)
 
 __all__ = ["Libraries", "Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
 
-_MODULES = {"Libraries": "search", "Library": "search", "MoviolaError": "errors"}
-"""Modules of the public names that are not those of ``types``."""
-
-
-def __getattr__(name: str) -> Any:
-    """A public name on first use, so that ``import moviola`` stays quick."""
-    if name in __all__:
-        return getattr(import_module(f"moviola.{_MODULES.get(name, 'types')}"), name)
-    raise AttributeError(f"module 'moviola' has no attribute {name!r}")
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "search": ("Libraries", "Library"),
+        "errors": ("MoviolaError",),
+        "types": ("Moment", "Query", "Span", "Video"),
+    },
+)

@@ -32,13 +32,11 @@ calls plug-ins runs inside :func:`naming_plugins`.
 
 from __future__ import annotations
 
-import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -48,8 +46,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "GROUPS", "Plugin", "ServerAddition", "naming_plugins", "on_first_use", "plugin", "plugins",
-    "server_additions",
+    "GROUPS", "Plugin", "ServerAddition", "naming_plugins", "plugin", "plugins", "server_additions",
 ]  # fmt: skip
 
 GROUPS = {
@@ -220,23 +217,3 @@ def _blamed(error: Exception) -> BrokenPlugin | None:
                 "update the package, or uninstall it"
             )
     return None
-
-
-def on_first_use(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a package whose public names are imported when they are used: a first search
-    needs half of all modules, and imports take most of its time.
-
-    Args:
-        package: its name.
-        modules: names of its modules, and public names of each.
-    """
-    homes = {name: module for module, names in modules.items() for name in names}
-
-    def found(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
-        setattr(sys.modules[package], name, value)
-        return value
-
-    return found

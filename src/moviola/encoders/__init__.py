@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviola.plugins import on_first_use
+from moviola.first_use import on_first_use
 
 if TYPE_CHECKING:
     from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint

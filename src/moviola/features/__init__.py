@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviola.plugins import on_first_use
+from moviola.first_use import on_first_use
 
 if TYPE_CHECKING:
     from moviola.features.cache import EncodingCache, MemoryCache

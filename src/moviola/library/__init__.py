@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviola.plugins import on_first_use
+from moviola.first_use import on_first_use
 
 if TYPE_CHECKING:
     from moviola.library.check import Problem, verify

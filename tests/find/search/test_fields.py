@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -148,6 +149,31 @@ assert not {"pydantic", "fastapi"} & sys.modules.keys()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+ROOMS = ("", ".encoders", ".encoders.readers", ".features", ".library", ".retrieval", ".search")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_a_room_gives_on_first_use_is_what_types_say(room: str) -> None:
+    """Type checkers, readers and imports have a list each: catches a name that one lacks, or another home."""
+    module = import_module(f"moviola{room}")
+    checked = next(
+        one
+        for one in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+        if isinstance(one, ast.If) and isinstance(one.test, ast.Name) and one.test.id == "TYPE_CHECKING"
+    )
+    homes = {
+        name.asname or name.name: str(one.module)
+        for one in checked.body
+        if isinstance(one, ast.ImportFrom)
+        for name in one.names
+    }
+    given = {name: getattr(module, name) for name in module.__all__}
+    for name, home in homes.items():
+        assert given[name] is getattr(import_module(home), name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = module.nothing
 
 
 @pytest.mark.parametrize("name", moviola.search.__all__)
