@@ -88,6 +88,9 @@ IN_POOL = ("spr-stage1", "xml", "reloclnet", "spr-relo", "conquer", "prem", "spr
 CONTROLS = ("spr-stage1", "spr-relo", "xml", "spr-clip")
 """Recipes of the presets of one pool that have rows with scrambled texts."""
 
+ALIGNED = ("xml", "reloclnet", "prem", "spr-relo")
+"""Recipes of the presets of one pool that learn a space from nothing, and have rows with an aligned start."""
+
 CONQUERS = ("general", "disjoint", "exclusive")
 
 
@@ -168,6 +171,7 @@ class Preset:
         readings: with SPR's strong and weak positives in both readings of its section 4.7.
         regularised: main rows that are trained by each of :data:`REGULARISED` too.
         controls: recipes whose main rows are trained on features of scrambled texts, too.
+        aligned: main rows that are trained from an aligned start, too: the other half of that control.
         narrator: films have one, so that there are subtitles; else all features and queries are of pictures,
             and ``queries`` is the number of all that the films have.
     """
@@ -197,6 +201,7 @@ class Preset:
     readings: bool = False
     regularised: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
+    aligned: tuple[str, ...] = ()
     narrator: bool = True
 
 
@@ -314,12 +319,14 @@ PRESETS: dict[str, Preset] = {
         videos=300, queries=500, films=99, tops=TOPS, top=20, seeds=(0, 1, 2), other_seeds=(0,),
         segments=50, budgets=_budgets(1.0), studies=False, recipes=IN_POOL,
         conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, readings=True, controls=CONTROLS,
+        aligned=ALIGNED,
         regularised=("xml", "reloclnet", "conquer-exclusive", "prem"),
     ),
     "pool-small": Preset(
         videos=120, queries=377, films=881001, tops=(20,), top=20, seeds=(0, 1, 2), segments=50,
         budgets=_budgets(1 / 3), studies=False, recipes=IN_POOL, conquers=("general", "exclusive"),
-        world=POOL, unseen=IN_POOL, controls=CONTROLS, narrator=False, encoder="bb612cd684efdf7c",
+        world=POOL, unseen=IN_POOL, controls=CONTROLS, aligned=ALIGNED,
+        narrator=False, encoder="bb612cd684efdf7c",
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
@@ -376,6 +383,8 @@ class _Planner:
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         yield from self.elsewhere("report", preset.unseen, "unseen")
         yield from self.elsewhere(SCRAMBLED, preset.controls, "controls")
+        for row in preset.aligned:
+            yield self.study(f"{row}-aligned", row, "controls", "model.aligned_start=true")
         if preset.readings:
             yield from self.readings()
         for row in preset.regularised:

@@ -13,7 +13,18 @@ from torch import nn
 
 from comparison.bench import Bench
 from comparison.findings import Findings
-from comparison.plan import CONTROLS, IN_POOL, POOL, PRESETS, REGULARISED, SCRAMBLED, TOPS, Preset, jobs
+from comparison.plan import (
+    ALIGNED,
+    CONTROLS,
+    IN_POOL,
+    POOL,
+    PRESETS,
+    REGULARISED,
+    SCRAMBLED,
+    TOPS,
+    Preset,
+    jobs,
+)
 from comparison.report import _about
 from comparison.run import run_pieces, what_is_left
 from comparison.runs import kept_answers, write_runs
@@ -94,6 +105,9 @@ def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
     assert {job.name for job in plan if job.world == "report"} == {f"{name}-unseen" for name in names}
     assert {job.world for job in plan} == {POOL, SCRAMBLED, "report"}
     assert {job.name for job in plan if job.world == SCRAMBLED} == {f"{name}-scrambled" for name in CONTROLS}
+    assert [job.name for job in plan if "model.aligned_start=true" in job.overrides] == [
+        f"{name}-aligned" for name in ALIGNED
+    ]
     assert [job.name for job in plan if job.group == "readings"] == ["spr-relo-5-20", "spr-relo-5-20-trained"]
 
 
@@ -101,9 +115,9 @@ def test_the_small_pool_is_the_same_task_on_pictures_alone(tmp_path: Path) -> No
     """The rows of the pool at N = 20, in both settings, by a third of its steps; all queries are taken."""
     small, pool = PRESETS["pool-small"], PRESETS["pool"]
     rows, others = ({job.name: job for job in jobs(preset)} for preset in (small, pool))
-    assert {name for name in others if "-n20" in name or name.endswith(("-unseen", "-scrambled"))} == set(
-        rows
-    )
+    assert {
+        name for name in others if "-n20" in name or name.endswith(("-unseen", "-scrambled", "-aligned"))
+    } == set(rows)
     for name, job in rows.items():
         assert (job.world, job.recipe, job.stage1) == (
             others[name].world,

@@ -9,8 +9,8 @@ from moviola.errors import InvalidValue
 from moviola.types import require_known, require_positive
 
 __all__ = [
-    "require_heads", "require_known", "require_odd", "require_positive", "require_sizes", "require_subtitles",
-    "validated",
+    "require_heads", "require_known", "require_odd", "require_one_space", "require_positive", "require_sizes",
+    "require_subtitles", "validated",
 ]  # fmt: skip
 
 Settings = TypeVar("Settings")
@@ -38,6 +38,16 @@ def require_odd(kernel: int) -> None:
     """Convolutions over clips of an even width would change their number."""
     if kernel % 2 == 0:
         raise InvalidValue(f"kernel {kernel}: must be odd, or a curve changes its length")
+
+
+def require_one_space(queries: int, *streams: int) -> None:
+    """Pictures, subtitles (sizes of their features; 0 for none) and queries must be of one encoder."""
+    if any(size not in (0, queries) for size in streams):
+        raise InvalidValue(
+            f"aligned_start: clips of {' and '.join(str(size) for size in streams if size)} numbers, and "
+            f"tokens of {queries}; give features of one encoder of pictures and texts, or set "
+            "model.aligned_start=false"
+        )
 
 
 def require_subtitles(subtitles: object | None, size: int) -> None:

@@ -28,7 +28,7 @@ from moviola.study.models.checks import require_heads
 __all__ = [
     "MASKED", "Attention", "AttentionBlock", "InputProjection", "LearnedPositions", "ModularQuery",
     "best_clip_score", "best_present", "clip_cosine", "cross_attention_bias", "full_precision", "initialise",
-    "masked_fill", "present", "self_attention_bias", "span_logits",
+    "masked_fill", "present", "self_attention_bias", "span_logits", "start_aligned",
 ]  # fmt: skip
 
 MASKED = -1e10
@@ -51,6 +51,30 @@ def initialise(model: nn.Module, std: float = 0.02) -> None:
             nn.init.zeros_(module.bias)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
+
+
+@torch.no_grad()
+def start_aligned(model: nn.Module, size: int) -> None:
+    """Lets a model start in the space that its features share: a control of what SPR inherits from it.
+
+    All input projections begin as one orthogonal map of a feature's first ``size`` numbers (endpoints, which
+    follow them, count nothing), and blocks add nothing to what they read, so that a query is near to the
+    clips that it is near to in the features. Not the papers'; SPR's is ``identity_start``.
+    """
+    first: Tensor | None = None
+    for module in model.modules():
+        if isinstance(module, InputProjection):
+            linear = cast("nn.Linear", module.net[1])
+            if first is None:
+                first = nn.init.orthogonal_(torch.empty(linear.out_features, size))
+            nn.init.zeros_(linear.weight)[:, :size] = first
+            nn.init.zeros_(linear.bias)
+        elif isinstance(module, AttentionBlock):
+            nn.init.zeros_(cast("nn.Linear", module.output["dense"]).weight)
+        elif isinstance(module, nn.TransformerEncoderLayer):
+            for last in (module.self_attn.out_proj, module.linear2):
+                nn.init.zeros_(last.weight)
+                nn.init.zeros_(last.bias)
 
 
 def full_precision(beside: Tensor) -> torch.autocast:

@@ -22,7 +22,7 @@ from torch.nn import functional
 from moviola.errors import InvalidValue
 from moviola.retrieval.saved.clip_windows import LABELS
 from moviola.study.models.batches import PairBatch, Ranked, rows_at_once
-from moviola.study.models.checks import require_known, require_positive, require_subtitles
+from moviola.study.models.checks import require_known, require_one_space, require_positive, require_subtitles
 from moviola.study.models.layers import (
     LearnedPositions,
     ModularQuery,
@@ -30,6 +30,7 @@ from moviola.study.models.layers import (
     initialise,
     self_attention_bias,
     span_logits,
+    start_aligned,
 )
 from moviola.study.models.losses import PAIRWISE_LOSSES
 from moviola.study.models.spans import corpus_spans, ranked_spans, top_scores
@@ -66,6 +67,8 @@ class TwoStreamsConfig:
         stream_weights: how the streams are summed, a name in :data:`STREAM_WEIGHTS`; the papers' is "mean".
         shared_encoder: streams that are apart: subtitles read queries with the encoder of their lines, which
             needs features of one text encoder; else with one of their own.
+        aligned_start: start in the space that the features of pictures, lines and queries share
+            (:func:`~moviola.study.models.layers.start_aligned`); the papers start at random.
     """
 
     visual_size: int = 1026
@@ -92,6 +95,7 @@ class TwoStreamsConfig:
     mask_silent: bool = True
     stream_weights: str = "mean"
     shared_encoder: bool = True
+    aligned_start: bool = False
 
     def __post_init__(self) -> None:
         require_known("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES)
@@ -151,6 +155,12 @@ class TwoStreams(nn.Module):
                     self.add_module(f"sub_{name}", deepcopy(part))
             self.type_predictor = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
         initialise(self)
+        if self.config.aligned_start:
+            size = self.config.query_size
+            require_one_space(size, *(of_clip - self.endpoints for of_clip in self.stream_sizes.values()))
+            start_aligned(self, size)
+            for stream in self.stream_sizes:
+                nn.init.eye_(cast("nn.Linear", self.get_submodule(f"{stream}_query_linear")).weight)
 
     def part(self, stream: str, name: str, *inputs: Tensor) -> Tensor:
         """Result of a part of a stream."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.study.models.checks import require_heads, require_known, require_positive
+from moviola.study.models.checks import require_heads, require_known, require_one_space, require_positive
 from moviola.study.models.relevant_content import POSITIVES
 
 __all__ = ["PremConfig"]
@@ -36,6 +36,8 @@ class PremConfig:
             their own (:class:`~moviola.study.models.prem.PremApart`): both are texts, and texts that are
             alike have like vectors before anything is learned, and the localizer compares these. Not the
             paper's.
+        aligned_start: start in the space that the features of pictures, lines and queries share
+            (:func:`~moviola.study.models.layers.start_aligned`); the paper starts at random.
         pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
             the mean or maximum of the tokens for both streams (table 3).
         positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside
@@ -67,6 +69,7 @@ class PremConfig:
     fusion_layers: int = 2
     mask_silent: bool = True
     shared_encoder: bool = False
+    aligned_start: bool = False
     pooling: Literal["modality", "mean", "max"] = "modality"
     positives: Literal["strong+weak", "strong", "video"] = "strong+weak"
     weak_weight: float = 0.5
@@ -101,6 +104,8 @@ class PremConfig:
                 f"shared_encoder: subtitles of {self.subtitle_size} numbers, and tokens of "
                 f"{self.query_size}; give features of one text encoder, or set model.shared_encoder=false"
             )
+        if self.aligned_start:
+            require_one_space(self.query_size, *self.stream_sizes)
         for name, known in _CHOICES.items():
             require_known(name, getattr(self, name), known)
 

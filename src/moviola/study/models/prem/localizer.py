@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from moviola.study.models.batches import CandidateBatch
-from moviola.study.models.layers import full_precision
+from moviola.study.models.layers import full_precision, start_aligned
 from moviola.study.models.prem.config import PremConfig
 from moviola.study.models.prem.encoders import (
     QueryEncoder,
@@ -73,6 +73,8 @@ class PremLocalizer(nn.Module):
         self.end = _BoundaryHead(size)
         if config.adversarial_weight:
             self.classifier = _SpanClassifier(config)
+        if config.aligned_start:
+            start_aligned(self, config.query_size)
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
         """Clips, (V, S, L, D), of (V, L, dv), (V, L) with 1 for a clip, (V, L, ds) or None."""

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from moviola.errors import InvalidValue
 from moviola.study.models.batches import CandidateBatch, PairBatch, Ranked, Rows, rows_at_once
-from moviola.study.models.layers import ModularQuery, full_precision
+from moviola.study.models.layers import ModularQuery, full_precision, start_aligned
 from moviola.study.models.prem.config import PremConfig
 from moviola.study.models.prem.encoders import POOLINGS, QueryEncoder, VideoEncoder, stream_mask
 from moviola.study.models.prem.localizer import Boundaries, PremLocalizer
@@ -29,6 +29,8 @@ class PremRetriever(nn.Module):
         self.video_encoder = VideoEncoder(config)
         self.query_encoder = QueryEncoder(config)
         self.pooling = POOLINGS[config.pooling](config)
+        if config.aligned_start:
+            start_aligned(self, config.query_size)
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
         """Clips at length 1, (V, S, L, D), of (V, L, dv), (V, L) with 1 for a clip, (V, L, ds) or None."""
