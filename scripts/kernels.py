@@ -1,9 +1,10 @@
 """Run the tests of what computes as on other machines: results must not rest on rounding.
 
-    python scripts/kernels.py           the numeric folders, with shifted sums (in `make test`)
-    python scripts/kernels.py --turn    a part of these and of what shows their results, as on further kinds
-                                        of machines, which the number of commits chooses (in `make turn`)
-    python scripts/kernels.py --all     these folders as on all kinds
+    python scripts/kernels.py            the numeric folders, with shifted sums (in `make test`)
+    python scripts/kernels.py --turn     a part of these and of what shows their results, as on further kinds
+                                         of machines, which the number of commits chooses (in `make turn`)
+    python scripts/kernels.py --all      these folders as on all kinds
+    python scripts/kernels.py --folders  names the numeric folders, and runs nothing
 
 A kind of machine is a set of kernels of BLAS and of torch, and a number of threads; the first one also shifts
 all of torch's sums by a few last bits (tests/worlds/other_rounding.py). One that this processor cannot run
@@ -79,7 +80,11 @@ def main() -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--turn", action="store_true", help="the folders and kinds whose turn it is")
     which.add_argument("--all", action="store_true", help="all folders under all kinds")
+    which.add_argument("--folders", action="store_true", help="the names of the numeric folders alone")
     given = parser.parse_args()
+    if given.folders:
+        print(*NUMERIC)
+        return
     flags = processor_flags()
     for kind in (SHIFTED, *OTHERS):
         if not able(kind, flags):
@@ -92,8 +97,10 @@ def main() -> None:
     elif given.turn:
         runs = turns(kinds)[own or 0]
     else:
-        runs = [(SHIFTED, NUMERIC)] if SHIFTED in kinds else []
-    if failed := [kind.name for kind, folders in runs if not passes(kind, folders)]:
+        runs = [(kind, NUMERIC) for kind in kinds[:1]]
+    # `make test` runs its slow tests nowhere else.
+    marks = "not slow and not long" if given.turn or given.all else "not long"
+    if failed := [kind.name for kind, folders in runs if not passes(kind, folders, marks)]:
         sys.exit(f"failed under the kernels of {', '.join(failed)}")
 
 
@@ -125,8 +132,8 @@ def processor_flags() -> frozenset[str]:
     return frozenset(found.partition(":")[2].split())
 
 
-def passes(kind: Kind, folders: tuple[str, ...]) -> bool:
-    """Whether the fast tests of these folders pass under a kind."""
+def passes(kind: Kind, folders: tuple[str, ...], marks: str) -> bool:
+    """Whether the tests of these folders with such marks pass under a kind."""
     print(f"== as with kernels of {kind.name} ==", flush=True)
     command = [
         sys.executable,
@@ -137,6 +144,8 @@ def passes(kind: Kind, folders: tuple[str, ...]) -> bool:
         "2",
         "--dist",
         "worksteal",
+        "-m",
+        marks,
         *folders,
         *kind.options,
     ]

@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from turns import NUMERIC, SHARES, TURNS, share
+from turns import SHARES, TURNS, share
 
 if TYPE_CHECKING:
     from milvus_server import RunningMilvus
@@ -29,8 +30,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["MOVIOLA_CONFIG"] = ""  # no config.toml of this machine's user
-# Programs that tests start, and pytest's own workers, read the compiled modules of those before.
+# Programs that tests start, and runs after this one, read the compiled modules of those before: pytest takes
+# half of its start for rewriting the assertions of 360 modules.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # A run in the background of a shell ignores interruptions, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 MEMORY, ROOM = Path("/dev/shm"), 8 << 30
@@ -81,15 +84,9 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark numeric tests, and keep those of the long ones whose turn it is; in an order of the seed's, so
-    that a run that ends early does not always end at the same test.
+    """Keep those of the long tests whose turn it is; in an order of the seed's, so that a run that ends early
+    does not always end at the same test.
     """
-    numeric = tuple(ROOT / folder for folder in NUMERIC)
-    for item in items:
-        if not (item.get_closest_marker("slow") or item.get_closest_marker("long")) and any(
-            item.path.is_relative_to(folder) for folder in numeric
-        ):
-            item.add_marker("numeric")
     own = share(TURNS)
     waiting = [item for item in items if own is not None and _turn_of(item) not in (None, own)]
     if waiting:

@@ -34,6 +34,25 @@ def test_a_script_starts_and_explains_itself(path: Path, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("lacking", ["", "Haswell"])
+def test_folders_that_make_test_leaves_to_a_kind_of_machine_are_run(
+    lacking: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is ignored, and not run, or without its slow tests, or only on some processors."""
+    run: list[tuple[tuple[str, ...], str]] = []
+    monkeypatch.setattr(kernels, "able", lambda kind, _: kind.name != lacking)
+    monkeypatch.setattr(kernels, "passes", lambda _, folders, marks: run.append((folders, marks)) or True)
+    monkeypatch.setattr(sys, "argv", ["kernels.py"])
+    kernels.main()
+    assert run == [(NUMERIC, "not long")]
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["kernels.py", "--folders"])
+    kernels.main()
+    assert tuple(capsys.readouterr().out.split()) == NUMERIC and len(run) == 1
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\ntest: ")[2].partition("\n\n")[0]
+    assert "$(NUMERIC:%=--ignore=%)" in recipe and "scripts/kernels.py" in recipe
+
+
 @pytest.mark.parametrize("lacking", ["", "SkylakeX", "Haswell"])
 def test_four_turns_run_everything_on_every_kind_of_machine_once(lacking: str) -> None:
     """A folder that no turn runs under some kernels, one that two run, or a turn that has most to do."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-
-import torch
-from ctranslate2.converters import TransformersConverter
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import WhisperConfig, WhisperForConditionalGeneration
+from typing import Any
 
 # Tokens of text in a real model; the control tokens follow them.
 _TEXTS = 50257
@@ -21,6 +17,9 @@ _CONTROL = (
 
 def make_whisper(folder: Path) -> Path:
     """Write a model for CTranslate2 into a new folder; it hears words that nobody said."""
+    from ctranslate2.converters import TransformersConverter  # four seconds that few tests need
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
     source = folder.with_name(f"{folder.name}-transformers")
     source.mkdir(parents=True)
     vocabulary = _vocabulary()
@@ -39,6 +38,8 @@ def make_whisper(folder: Path) -> Path:
 
 
 def _vocabulary() -> dict[str, int]:
+    from tokenizers import pre_tokenizers
+
     generator = random.Random(0)
     tokens = dict.fromkeys(sorted(pre_tokenizers.ByteLevel.alphabet()))
     while len(tokens) < _TEXTS:
@@ -47,7 +48,10 @@ def _vocabulary() -> dict[str, int]:
     return {token: number for number, token in enumerate((*tokens, *_CONTROL, *times))}
 
 
-def _model(tokens: int) -> WhisperForConditionalGeneration:
+def _model(tokens: int) -> Any:
+    import torch
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+
     torch.manual_seed(0)
     model = WhisperForConditionalGeneration(
         WhisperConfig(

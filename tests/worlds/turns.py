@@ -25,8 +25,8 @@ NUMERIC = (
     "tests/find/retrieval", "tests/find/temporal", "tests/study/golden",
     "tests/study/measures", "tests/study/models", "tests/study/training",
 )  # fmt: skip
-"""Folders of what computes: their fast tests are marked ``numeric``, and ``make test`` runs them with shifted
-sums (``scripts/kernels.py``) instead of once more without.
+"""Folders of what computes: ``make test`` runs their tests with shifted sums (``scripts/kernels.py``) instead
+of once more without.
 """
 
 
