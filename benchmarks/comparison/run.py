@@ -29,7 +29,7 @@ from moviola.study.datasets.building.steps import find_relevant_pairs
 from moviola.study.training.data import Split
 from moviola.study.training.experiment import Experiment, TrainedModel
 
-__all__ = ["Left", "run_pieces", "what_is_left", "write_related"]
+__all__ = ["Left", "run_pieces", "what_is_left"]
 
 
 # ---- what is left ----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def _train(bench: Bench, job: Job, device: str, deadline: float | None) -> Train
     overrides = [*job.overrides, f"loop.device={device}"]
     if job.relevant:
         path = bench.out / "relevant" / f"{job.name}.npz"
-        write_related(world.split("train", job.top), path, theta=job.relevant)
+        _write_related(world.split("train", job.top), path, job.relevant)
         overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
     experiment = Experiment.prepare(
         job.recipe, **world.training(job.top),
@@ -229,18 +229,10 @@ def _losses(row: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in row.items() if name.startswith("loss/")}
 
 
-def write_related(split: Split, path: Path, *, theta: float, phi: str = "np-vp") -> float:
-    """Potentially relevant pairs of a split's captions; returns their share of all ordered pairs.
-
-    Args:
-        split: to learn from.
-        path: of the file.
-        theta: the least similarity of captions that count as related.
-        phi: by what captions are compared, noun and verb phrases by default.
-    """
+def _write_related(split: Split, path: Path, theta: float) -> None:
+    """Pairs of a split's captions that resemble each other by at least ``theta``, by phrases."""
     from moviola.encoders import load_sentence_encoder
 
     captions = split.pairs.captions
-    found = find_relevant_pairs(captions, load_sentence_encoder("minilm"), phi=phi, theta=theta)
-    write_relevant_pairs(found, path)
-    return len(found) / (len(captions) * (len(captions) - 1))
+    pairs = find_relevant_pairs(captions, load_sentence_encoder("minilm"), phi="np-vp", theta=theta)
+    write_relevant_pairs(pairs, path)
