@@ -16,7 +16,6 @@ A training is a piece: OUT/NAME.json is kept, not made again; OUT/table.csv has 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from measuring import arguments
 from moviola import Library
 from moviola.files.rows import read_json
 from moviola.files.writing import write_csv, write_json
@@ -49,12 +49,7 @@ ROWS = {"reel": "false", "reel-answerable": "true"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("films", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--steps", type=int, default=500, help="of a training")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    options = parser.parse_args()
+    options = arguments(__doc__, "films", "out", steps=500, seeds=[0, 1, 2])
     torch.set_num_threads(1)
     pairs = options.out / "annotations"
     if not (pairs / "test.json").is_file():

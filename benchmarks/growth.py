@@ -10,9 +10,7 @@ merge is that of as many vectors as a group has at most; the made ones come agai
 
 from __future__ import annotations
 
-import argparse
 import json
-import multiprocessing
 import os
 import shutil
 import time
@@ -23,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from measuring import alone, arguments
 from moviola.index import BACKENDS, Exact, FileRows, load_index, save_index
 from moviola.index.parts import LARGEST, RowSpan, write_part
 from scale.measured import high_water
@@ -32,14 +31,10 @@ KIND, NAME, DEPTH = "reranked", "segments", 200
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--segments", type=int, default=383_800)
-    parser.add_argument("--batch", type=int, default=4_100, help="segments of one publication")
-    parser.add_argument("--first", type=int, default=60_000, help="segments that are there before")
-    parser.add_argument("--dim", type=int, default=512)
-    parser.add_argument("--queries", type=int, default=60)
-    parser.add_argument("--work", type=Path, default=Path("benchmark-growth"))
-    options = parser.parse_args()
+    options = arguments(
+        __doc__, segments=383_800, batch=4_100, first=60_000, dim=512, queries=60,
+        work=Path("benchmark-growth"),
+    )  # fmt: skip
     segments: Any = made_segments(options.work / "segments.npy", options.segments, options.dim)
     grown, whole = options.work / "grown", options.work / "whole"
     for folder in (grown, whole):
@@ -63,12 +58,6 @@ def main() -> None:
         "searches": compared(segments, grown, whole, options.queries),
     }
     print(json.dumps(found, indent=1))
-
-
-def alone(do: Any, *inputs: Any) -> Any:
-    """What a function gives in a new process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(do, inputs)
 
 
 def extend(work: Path, folder: Path, begin: int, end: int) -> dict[str, float]:

@@ -13,9 +13,7 @@ means what it says.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,14 +23,12 @@ from typing import Any
 import numpy as np
 
 from comparison.figures import MAIN
-from comparison.table import Table
+from measuring import arguments, as_run, gridhouse_world, print_rows
 from moviola import Library
 from moviola.files.writing import write_json
-from moviola.media import write_video
 from moviola.search.checking import ASSUMED, Judgement
-from moviola.study.datasets import gridhouse
 from moviola.study.datasets.readers.queries import read_queries
-from moviola.study.measures import Qrels, Run, evaluate, read_qrels
+from moviola.study.measures import Qrels, evaluate, read_qrels
 from moviola.types import Moment, Query, Span
 
 TOP, CHECK, OVERLAP = 20, 10, 0.5
@@ -79,20 +75,11 @@ def truth_of(qrels: Qrels) -> Truth:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--world", type=Path, help="a gridhouse folder; made when not given")
-    parser.add_argument("--videos", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=500_000)
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = arguments(__doc__, world=None, videos=60, seed=500_000, draws=5, out=OUT)
     with tempfile.TemporaryDirectory() as scratch:
-        world = options.world or Path(scratch) / "world"
-        if options.world is None:
-            gridhouse.build(
-                world, videos=options.videos, seed=options.seed, workers=os.cpu_count() or 1,
-                write_video=write_video,
-            )  # fmt: skip
+        world = gridhouse_world(
+            options.world, Path(scratch) / "world", videos=options.videos, seed=options.seed
+        )
         queries, qrels = read_queries(world / "test.json"), read_qrels(world / "test.json")
         with Library(Path(scratch) / "library", encoder="demo", sentence_encoder="none") as library:
             library.index(world / "videos", ocr=False)
@@ -101,11 +88,7 @@ def main() -> None:
             rows += measured(library, "demo's models", queries, qrels, options.draws)
     about = {"videos": options.videos, "seed": options.seed, "draws": options.draws, "queries": len(queries)}
     write_json(options.out, {**about, "top_k": TOP, "check": CHECK, "rows": rows})
-    head = tuple(rows[0])
-    Table(
-        f"{len(queries)} queries, {options.draws} draws", head,
-        [tuple(map(str, row.values())) for row in rows],
-    ).print()  # fmt: skip
+    print_rows(rows)
     print(json.dumps(about))
 
 
@@ -142,12 +125,7 @@ def figures(
     """Means over all draws."""
     first, gain, strong = [], [], []
     for answers in draws:
-        run = Run.from_dict({
-            query.query_id: [
-                {"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments
-            ]
-            for query, moments in zip(queries, answers, strict=True)
-        })  # fmt: skip
+        run = as_run(zip([query.query_id for query in queries], answers, strict=True))
         gain.append(evaluate(run, qrels, [MAIN]).measures[MAIN])
         for query, moments in zip(queries, answers, strict=True):
             judged = [is_right(one, truth[query.query_id]) for one in moments]

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from measuring import arguments
 from moviola.study.measures import Qrels, Run, evaluate, read_qrels, read_run, write_qrels, write_run
 
 OVERLAPS = (0.3, 0.5, 0.7)
@@ -22,12 +22,7 @@ VIDEOS = 2_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--queries", type=int, default=2781)
-    parser.add_argument("--predictions", type=int, default=200)
-    parser.add_argument("--truths", type=int, default=27)
-    parser.add_argument("--rows", action="store_true", help="also read files of a million rows")
-    options = parser.parse_args()
+    options = arguments(__doc__, queries=2781, predictions=200, truths=27, rows=False)
     print(f"{options.queries} queries, {options.truths} judged moments each")
     # The depth is what is read of a run, so it is that of the predictions: all of them count.
     for predictions, depths in (

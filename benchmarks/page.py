@@ -20,7 +20,6 @@ library's list. The measurements, in the page's own clock:
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from datetime import datetime, timedelta
@@ -38,6 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "world
 
 from browser import require_browser
 from distinct import film_like
+from measuring import arguments, say
 from moviola import Library
 from moviola.library import VideoRow
 from moviola.types import Capture
@@ -144,13 +144,7 @@ FRAMES = """(milliseconds) => new Promise((resolve) => {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("library", type=Path)
-    parser.add_argument("--films", type=int, default=500)
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--queries", type=int, default=20)
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    options = parser.parse_args()
+    options = arguments(__doc__, "library", films=500, rows=10_000, queries=20, out=None)
     if not (options.library / "moviola.toml").is_file():
         make(options.library, options.films, options.rows)
     with served(options.library) as url, sync_playwright() as playwright:
@@ -158,10 +152,8 @@ def main() -> None:
         figures = measured(browser.new_page(viewport={"width": 1440, "height": 900}), url, options.queries)
         figures["first visit"] = {code: first_visit(browser, url, code) for code in ("en", "de")}
         browser.close()
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
+    print(json.dumps(figures, indent=1))
+    say(figures, options.out)
 
 
 def make(folder: Path, films: int, rows: int) -> None:

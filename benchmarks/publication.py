@@ -12,7 +12,6 @@ is the high water of the process less what it had after opening the library and 
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import time
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from growth import alone
+from measuring import alone, arguments, say
 from moviola.library import LibraryStore, VideoRow
 from moviola.library.derived.video_names import publish_names
 from moviola.search.filters import COLUMNS
@@ -45,16 +44,10 @@ class MadeVectors:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--videos", type=int, nargs="+", default=[20_000])
-    parser.add_argument("--more", type=int, default=8, help="videos that are put in one by one")
-    parser.add_argument("--work", type=Path, default=Path("benchmark-publication"))
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = arguments(__doc__, videos=[20_000], more=8, work=Path("benchmark-publication"), json=None)
     found = {str(count): measured(options.work, count, options.more) for count in options.videos}
     print(json.dumps(found, indent=1))
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    say(found, options.json)
 
 
 def measured(work: Path, videos: int, more: int) -> dict[str, Any]:

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "world
 
 from clips import VIDEOS, rows
 
+from measuring import alone
 from moviola import Library
 from moviola.encoders import ClipEncoder, available_models, load_encoder
 from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS
@@ -76,11 +76,11 @@ def check_all(options: argparse.Namespace) -> None:
         if options.random and name not in MODELS:
             raise InvalidValue(f"{name}: its architecture is not known here; known are {', '.join(MODELS)}")
         with TemporaryDirectory() as folder:
-            where = _alone(_made, name, folder) if options.random else name
-            found = {"random": options.random, **_alone(cost, where, options)}
-            found |= _alone(compared, where, name, options)
+            where = alone(_made, name, folder) if options.random else name
+            found = {"random": options.random, **alone(cost, where, options)}
+            found |= alone(compared, where, name, options)
             if not options.no_search:
-                found |= _alone(searched, where, options.videos)
+                found |= alone(searched, where, options.videos)
         print(json.dumps({"name": name, **found}))
         print(row_of(name, found), flush=True)
         if options.out:
@@ -100,12 +100,6 @@ def row_of(name: str, found: Mapping[str, Any]) -> str:
         else ("",) * 3
     )
     return "| " + " | ".join((f"`{name}`", architecture, *counted, quality, languages, licence, *cost)) + " |"
-
-
-def _alone(step: Callable[..., Any], *given: Any) -> Any:
-    """What a step returns, in a process of its own, whose memory and time are its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(step, given)
 
 
 def _made(name: str, folder: str) -> str:

@@ -10,7 +10,6 @@ first with the index that is chosen at this size, then with exact search. Writte
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import time
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from measuring import arguments, say
 from moviola.files.rows import read_json
 from moviola.library import LibraryStore, VideoRow
 from moviola.search import Libraries, Library
@@ -38,13 +38,10 @@ QUESTIONS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--libraries", type=int, default=8)
-    parser.add_argument("--segments", type=int, default=400_000)
-    parser.add_argument("--queries", type=int, default=len(QUESTIONS))
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
-    options = parser.parse_args()
+    options = arguments(
+        __doc__, "folder", libraries=8, segments=400_000, queries=len(QUESTIONS),
+        out=Path(__file__).with_suffix(".json"),
+    )  # fmt: skip
     single, parts = (
         options.folder / "single",
         [options.folder / f"part{number}" for number in range(options.libraries)],
@@ -73,7 +70,7 @@ def main() -> None:
             kind: sum(len(spans(own) & spans(its)) for own, its in zip(exact, found_here, strict=True))
             for kind, found_here in answers.items()
         }
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        say(found, options.out)
     print(json.dumps(found, indent=1))
 
 

@@ -10,8 +10,6 @@ to random. ``benchmarks/spine.json`` is what 200 films of seed 500000 gave, with
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,12 +20,11 @@ import numpy as np
 
 from comparison.figures import OVER
 from comparison.table import Table
+from measuring import arguments, as_run, gridhouse_world
 from moviola import Library
 from moviola.files.writing import write_json
-from moviola.media import write_video
-from moviola.study.datasets import gridhouse
 from moviola.study.datasets.readers.queries import read_queries
-from moviola.study.measures import Qrels, Run, evaluate, read_qrels
+from moviola.study.measures import Qrels, evaluate, read_qrels
 from moviola.types import Moment, Query
 from random_models import random_clip
 
@@ -48,21 +45,11 @@ class World:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--world", type=Path, help="a gridhouse folder; made in a temporary one when not given"
-    )
-    parser.add_argument("--videos", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=500_000)
-    parser.add_argument("--out", type=Path, help="a JSON file of the values, too")
-    options = parser.parse_args()
+    options = arguments(__doc__, world=None, videos=200, seed=500_000, out=None)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = options.world or Path(scratch) / "world"
-        if options.world is None:
-            gridhouse.build(
-                folder, videos=options.videos, seed=options.seed, workers=os.cpu_count() or 1,
-                write_video=write_video,
-            )  # fmt: skip
+        folder = gridhouse_world(
+            options.world, Path(scratch) / "world", videos=options.videos, seed=options.seed
+        )
         world = World(folder, read_queries(folder / "test.json"), read_qrels(folder / "test.json"))
         values = report(world, Path(scratch))
     if options.out:
@@ -142,11 +129,7 @@ def at_random(world: World, library: Library) -> Answers:
 
 def means(answers: Answers, qrels: Qrels) -> list[float]:
     """One value a measure."""
-    run = Run.from_dict({
-        query: [{"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments]
-        for query, moments in answers.items()
-    })  # fmt: skip
-    results = evaluate(run, qrels, OVER)
+    results = evaluate(as_run(answers.items()), qrels, OVER)
     return [results.measures[name] for name in OVER]
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
+import sys
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HERE", "VIDEOS", "Picture", "rows"]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, its folder is there instead
 
-HERE = Path(__file__).resolve().parent
-VIDEOS = HERE.parents[2] / "shared" / "videos"
+from measuring import VIDEOS, csv_rows
+
+__all__ = ["VIDEOS", "Picture", "rows"]
 
 Picture = NDArray[np.uint8]
 """(height, width, 3), or several of them."""
@@ -19,5 +20,4 @@ Picture = NDArray[np.uint8]
 
 def rows(name: str) -> list[dict[str, str]]:
     """A table beside this file."""
-    with (HERE / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return csv_rows(Path(__file__).with_name(name))

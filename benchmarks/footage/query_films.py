@@ -9,7 +9,6 @@ A shot that is longer than its clip runs there and back, so that nothing jumps i
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from clips import VIDEOS, Picture, rows
 
+from measuring import arguments
 from moviola.files.writing import write_csv
 from moviola.media import probe, sample_frames, write_video
 from moviola.types import FrameSize
@@ -131,12 +131,7 @@ def _frames(shots: Sequence[Shot], pictures: dict[str, list[Picture]]) -> Iterat
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of the clips' files")
-    parser.add_argument("--films", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = arguments(__doc__, "folder", videos=VIDEOS, films=8, seed=0)
     shots = make_films(options.folder, options.videos, options.films, options.seed)
     print(f"{options.folder}: {options.films} films, {len(shots)} shots")
 

@@ -10,8 +10,6 @@ overlaps over the shots of the films; CPU milliseconds a frame.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,29 +17,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clips import HERE, VIDEOS
+from clips import VIDEOS
 from query_films import Query, Shot, make_films, read_clips, read_queries
 
+from comparison.table import Table
+from measuring import arguments, as_run
 from moviola import Library
 from moviola.encoders import load_encoder
-from moviola.study.measures import Qrels, Run, evaluate
+from moviola.study.measures import Qrels, evaluate
 from moviola.types import Moment
 from moviola.types import Query as TextQuery
-
-sys.path.insert(0, str(HERE.parent))
-
-from comparison.table import Table
 
 MEASURES = ("nDCG@10,IoU>=0.3", "nDCG@10,IoU>=0.5", "nDCG@10,IoU>=0.7")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
-    parser.add_argument("--encoders", nargs="+", default=["conse-lite1"])
-    parser.add_argument("--films", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = arguments(__doc__, videos=VIDEOS, encoders=["conse-lite1"], films=8, seed=1)
     queries = read_queries()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "films"
@@ -134,14 +125,9 @@ def gains(shots: Sequence[Shot], queries: Sequence[Query], found: Sequence[Seque
         for query in queries
     }
     qrels = {text: rows for text, rows in qrels.items() if rows}
-    run = {
-        query.text: [
-            {"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments
-        ]
-        for query, moments in zip(queries, found, strict=True)
-        if query.text in qrels
-    }
-    results = evaluate(Run.from_dict(run), Qrels.from_dict(qrels), MEASURES)
+    texts = [query.text for query in queries]
+    answers = [(text, moments) for text, moments in zip(texts, found, strict=True) if text in qrels]
+    results = evaluate(as_run(answers), Qrels.from_dict(qrels), MEASURES)
     return [f"{results.measures[name]:.3f}" for name in MEASURES]
 
 

@@ -13,8 +13,6 @@ library is made where it is missing, and stays where it is named.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import subprocess
 import sys
@@ -35,12 +33,11 @@ from moviola.types import POSSIBLE, STRONG, Moment
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "footage"))
 
-from clips import VIDEOS
 from query_films import Query, read_queries
 from report import reciprocal_ranks
-from rich.console import Console
-from rich.table import Table
 from scipy.optimize import minimize
+
+from measuring import VIDEOS, arguments, csv_rows, print_rows, say
 
 HERE = Path(__file__).resolve().parent
 Floats = NDArray[np.float32]
@@ -49,11 +46,7 @@ ENGLISH, OTHERS = "query", ("de", "fr", "es", "ru", "zh", "ja", "ar", "hi")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
-    parser.add_argument("--library", type=Path, help="keep the library of these files here")
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    options = parser.parse_args()
+    options = arguments(__doc__, videos=VIDEOS, library=None, out=None)
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.library or Path(scratch) / "library"
         with Library(folder, encoder="conse-lite1", sentence_encoder=MINILM) as library:
@@ -65,9 +58,8 @@ def main() -> None:
                 "lines": of_lines(),
             }
     for rows in results.values():
-        report(rows)
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        print_rows(rows)
+    say(results, options.out)
 
 
 _COST = """
@@ -95,10 +87,10 @@ def of_cost() -> dict[str, float]:
 def of_pictures(library: Library) -> list[dict[str, Any]]:
     """A row for each set of queries and language."""
     right = {query.text: query for query in read_queries()}
-    absent = rows_of("absent.csv")
+    absent = csv_rows(HERE / "absent.csv")
     found = []
     for file in ("pictures.csv", "german_chinese.csv"):
-        rows = rows_of(file)
+        rows = csv_rows(HERE / file)
         queries = [right[row[ENGLISH]] for row in rows]
         own = {}
         for language in rows[0]:
@@ -156,7 +148,7 @@ def fitted(library: Library) -> dict[str, Any]:
     """
     right = {query.text: query for query in read_queries()}
     nowhere = Query("", frozenset())
-    rows, absent = rows_of("pictures.csv"), rows_of("absent.csv")
+    rows, absent = csv_rows(HERE / "pictures.csv"), csv_rows(HERE / "absent.csv")
     judged = [
         _judged(queries, _answers(library, [row[language] for row in own]))
         for language in OTHERS
@@ -182,7 +174,7 @@ def fitted(library: Library) -> dict[str, Any]:
 
 def of_lines() -> list[dict[str, Any]]:
     """Shares of right lines, first and among five."""
-    rows = rows_of("lines.csv")
+    rows = csv_rows(HERE / "lines.csv")
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     minilm, e5 = (load_sentence_encoder(name) for name in (MINILM, E5))
     bridge = open_bridge(minilm, minilm.choice)
@@ -211,21 +203,6 @@ def _found(queries: Floats, lines: Floats) -> Mapping[str, float]:
     cosines = queries @ lines.T
     before = (cosines > cosines.diagonal()[:, None]).sum(1)
     return {f"R@{k}": round(float((before < k).mean()), 3) for k in (1, 5)}
-
-
-def rows_of(name: str) -> list[dict[str, str]]:
-    with (HERE / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def report(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table."""
-    table = Table()
-    for name, value in rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console(width=200).print(table)
 
 
 if __name__ == "__main__":

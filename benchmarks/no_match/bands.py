@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,6 @@ from labels import NO_ANSWER, LabelledQuery
 from numpy.typing import NDArray
 
 from moviola.types import POSSIBLE, STRONG, Moment
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, its folder is there instead
-
 from reliability import calibration_error
 
 __all__ = ["Judged", "figures", "judged"]

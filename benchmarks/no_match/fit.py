@@ -1,6 +1,6 @@
 """The scale of ConSE's cosines, fitted on one set of queries and checked on the other.
 
-    python benchmarks/no_match/fit.py --library FOLDER [--out FILE]
+    python benchmarks/no_match/fit.py LIBRARY [--out FILE]
 
 The library is the one that `run.py --library FOLDER` leaves. The log odds of a moment are slope * (z - line)
 + certainty * u, with z its standing among the classes and u how near its pictures are to some of them. The
@@ -12,8 +12,6 @@ ones judge them.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,19 +22,17 @@ from labels import NO_ANSWER, LabelledQuery, earlier, labelled
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from measuring import arguments, print_rows, say
 from moviola import Library
 from moviola.encoders import conse
 from moviola.types import Moment
-from run import MOST, answers, report
+from run import MOST, answers
 
 Floats = NDArray[np.float64]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--library", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    options = parser.parse_args()
+    options = arguments(__doc__, "library", out=None)
     sets = {
         name: evidence(options.library, queries)
         for name, queries in {"labelled": labelled(), "earlier": earlier()}.items()
@@ -52,9 +48,8 @@ def main() -> None:
         for fit, numbers in (*fits.items(), ("as shipped", shipped))
         for name in sets
     ]  # fmt: skip
-    report(rows)
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print_rows(rows)
+    say(rows, options.out)
 
 
 def evidence(folder: Path, queries: Sequence[LabelledQuery]) -> tuple[Judged, Floats]:

@@ -7,14 +7,16 @@ has queries of each kind with the scenes that answer them, and scenes of which p
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from photo_films import shots
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, its folder is there instead
+
+from measuring import csv_rows
 from moviola.types import Moment, Span
 
 HERE = Path(__file__).parent
@@ -62,7 +64,7 @@ def scenes() -> dict[str, Scene]:
         Scene(
             row["scene"], row["alike"], Path(row["file"]).stem, Span(float(row["start"]), float(row["end"]))
         )
-        for row in _rows(HERE / "scenes.csv")
+        for row in csv_rows(HERE / "scenes.csv")
     ]
     found += [Scene(shot.scene, shot.scene, shot.film, Span(shot.start, shot.end)) for shot in shots()]
     return {scene.name: scene for scene in found}
@@ -73,7 +75,7 @@ def labelled(file: str = "labelled.csv") -> list[LabelledQuery]:
     known = scenes()
     return [
         LabelledQuery(row["kind"], row["query"], _named(row["right"], known), _named(row["unclear"], known))
-        for row in _rows(HERE / file)
+        for row in csv_rows(HERE / file)
     ]
 
 
@@ -94,17 +96,17 @@ def earlier() -> list[LabelledQuery]:
         row["clip"]: Scene(
             row["clip"], "", Path(row["file"]).stem, Span(float(row["start"]), float(row["end"]))
         )
-        for row in _rows(FOOTAGE / "clips.csv")
+        for row in csv_rows(FOOTAGE / "clips.csv")
     }
     # Whether a photograph answers them was not labelled.
     films = {shot.film for shot in shots()}
     unlabelled = tuple(scene for scene in scenes().values() if scene.video_id in films)
     found = [
         LabelledQuery("answerable", row["query"], tuple(clips[c] for c in row["clips"].split()), unlabelled)
-        for row in _rows(FOOTAGE / "queries.csv")
+        for row in csv_rows(FOOTAGE / "queries.csv")
     ]
     absent = (HERE / "queries.txt").read_text(encoding="utf-8").splitlines()
-    absent += [row["query"] for row in _rows(HERE / "second.csv") if row["kind"] == "absent"]
+    absent += [row["query"] for row in csv_rows(HERE / "second.csv") if row["kind"] == "absent"]
     return found + [LabelledQuery("absent", text, (), unlabelled) for text in absent]
 
 
@@ -116,8 +118,3 @@ def _named(patterns: str, known: dict[str, Scene]) -> tuple[Scene, ...]:
             raise SystemExit(f"labelled.csv: {pattern!r} is no scene")
         found += own
     return tuple(found)
-
-
-def _rows(path: Path) -> Sequence[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

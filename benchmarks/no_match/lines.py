@@ -12,8 +12,6 @@ first, how many wrong ones are strong, and how many words of the same languages 
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,44 +23,39 @@ from bands import figures, judged
 from labels import HERE, LabelledQuery, Scene
 from numpy.typing import NDArray
 
+from measuring import VIDEOS, arguments, csv_rows, print_rows, say
 from moviola import Library
 from moviola.media import write_video
 from moviola.search import Text
 from moviola.types import Span
-from run import report
 
 APART = 5.0
 """Seconds from the start of a line to that of the next; each lasts half of that, so that none is joined."""
 
-WORDS = Path(__file__).resolve().parents[3] / "shared" / "data" / "languages" / "words.json"
+WORDS = VIDEOS.parent / "data" / "languages" / "words.json"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sentence-encoder", default="minilm")
-    parser.add_argument("--words", type=Path, default=WORDS, help="lines and queries by language")
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    options = parser.parse_args()
+    options = arguments(__doc__, sentence_encoder="minilm", words=WORDS, out=None)
     with tempfile.TemporaryDirectory() as scratch:
         results = {"lines": of_lines(Path(scratch) / "lines", options.sentence_encoder)}
         if options.words.is_file():
             found = of_languages(Path(scratch) / "words", options.words, options.sentence_encoder)
             results["languages"] = [found]
     for rows in results.values():
-        report(rows)
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        print_rows(rows)
+    say(results, options.out)
 
 
 def of_lines(folder: Path, encoder: str) -> list[dict[str, Any]]:
     """Figures of all queries of `spoken.csv`, and of each kind."""
     by_film: dict[str, list[str]] = {}
-    for row in _rows("lines.csv"):
+    for row in csv_rows(HERE / "lines.csv"):
         by_film.setdefault(row["film"], []).append(row["line"])
     place = {line: scene_of(film, at) for film, own in by_film.items() for at, line in enumerate(own)}
     queries = [
         LabelledQuery(row["kind"], row["query"], (place[row["line"]],) if row["line"] else ())
-        for row in _rows("spoken.csv")
+        for row in csv_rows(HERE / "spoken.csv")
     ]
     kinds = {"all": queries}
     kinds |= {
@@ -93,7 +86,7 @@ def of_languages(folder: Path, words: Path, encoder: str) -> dict[str, Any]:
                 ten + bool(ranks),
             )
             wrong += sum(one.strong and not right.is_in(one) for one in found)
-        absent = [row["query"] for row in _rows("absent_words.csv")]
+        absent = [row["query"] for row in csv_rows(HERE / "absent_words.csv")]
         strong = sum(any(one.strong for one in library.search(word, top_k=10)) for word in absent)
     count = len(given["queries"])
     return {
@@ -133,11 +126,6 @@ def noise(seed: int, count: int) -> Iterator[NDArray[np.uint8]]:
 def _stamp(seconds: float) -> str:
     whole, rest = divmod(round(1000 * seconds), 1000)
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02},{rest:03}"
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with (HERE / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 if __name__ == "__main__":

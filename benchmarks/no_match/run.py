@@ -22,9 +22,6 @@ the demo's models), whose `gridhouse.csv` asks for things, deeds and nonsense th
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -36,16 +33,14 @@ import numpy as np
 from bands import figures, judged
 from labels import HERE, NO_ANSWER, LabelledQuery, alike, earlier, labelled, scenes
 from photo_films import make_films
-from rich.console import Console
-from rich.table import Table
 
+from measuring import VIDEOS, arguments, csv_rows, print_rows, say
 from moviola import Library
 from moviola.search import By, LikeMoment, Marked, MarkedMoment, SearchQuery, SearchResult, Text
 from moviola.search.name_evidence import BY_NAME
 from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share
 
-VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
 MOST = 30
 """Moments of an answer that are looked at."""
 BY: tuple[By, ...] = ("all", "visual", "named")
@@ -54,13 +49,7 @@ Answers = list[tuple[LabelledQuery, SearchResult]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
-    parser.add_argument("--library", type=Path, help="where the library lies and stays")
-    parser.add_argument("--gridhouse", type=Path, help="a world of gridhouse")
-    parser.add_argument("--encoder", default="conse-lite1")
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    options = parser.parse_args()
+    options = arguments(__doc__, videos=VIDEOS, library=None, gridhouse=None, encoder="conse-lite1", out=None)
     results: dict[str, list[dict[str, Any]]] = {}
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -83,9 +72,8 @@ def main() -> None:
         if options.gridhouse:
             results["queries"] += of_gridhouse(scratch / "gridhouse", options.gridhouse)
     for rows in results.values():
-        report(rows)
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        print_rows(rows)
+    say(results, options.out)
 
 
 def sets() -> dict[str, list[LabelledQuery]]:
@@ -170,8 +158,7 @@ def of_other_evidence(library: Library) -> list[dict[str, Any]]:
 
 def of_renamed(videos: Path, folder: Path, encoder: str) -> dict[str, Any]:
     """What a name alone does: files with names of things that they do not show, asked for by these names."""
-    with (HERE / "renamed.csv").open(encoding="utf-8", newline="") as file:
-        names = {row["file"]: row["name"] for row in csv.DictReader(file)}
+    names = {row["file"]: row["name"] for row in csv_rows(HERE / "renamed.csv")}
     (folder / "films").mkdir(parents=True)
     for path in videos.iterdir():
         if path.suffix not in (".json", ".md", ".srt", ".mp3"):
@@ -239,30 +226,11 @@ def refusal(sure: Sequence[SearchResult], unsure: Sequence[SearchResult]) -> dic
 
 
 def _by_kind(path: Path) -> dict[str, list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(path)
     return {
         kind: [row["query"] for row in rows if row["kind"] == kind]
         for kind in dict.fromkeys(row["kind"] for row in rows)
     }
-
-
-def report(rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table, without the intervals."""
-    table = Table()
-    for name, value in rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right")
-    for row in rows:
-        table.add_row(*(_shown(value) for value in row.values()))
-    Console(width=200).print(table)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, list):
-        return f"{value[0]:.3f}"
-    return str(value)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ without arguments.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import math
@@ -17,6 +16,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from measuring import arguments
 
 __all__ = ["HOURS", "Constants", "Plan", "plan_of", "table"]
 
@@ -150,11 +151,7 @@ def _short(value: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cores", type=int, default=16, help="cores that answer")
-    parser.add_argument("--core-hour", type=float, default=0.04, help="price of an hour of a core")
-    parser.add_argument("--gigabyte-month", type=float, default=0.08, help="price of a gigabyte for a month")
-    options = vars(parser.parse_args())
+    options = vars(arguments(__doc__, cores=16, core_hour=0.04, gigabyte_month=0.08))
     known = Constants.read()
     print(table([plan_of(hours, known, **options) for hours in HOURS]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from measuring import alone
 from moviola.files.rows import read_json
 from moviola.files.writing import draft_of, write_json
 from moviola.index import BACKENDS, FileRows, Index, load_index, save_index
@@ -69,7 +69,7 @@ def built(corpus: Corpus, kind: str, folder: Path) -> dict[str, Any]:
         folder.mkdir(parents=True)
         segments: Any = corpus.segments
         source = Path(segments.filename), segments.offset, segments.shape
-        write_json(about, _alone(_build, source, corpus.ids, kind, folder))
+        write_json(about, alone(_build, source, corpus.ids, kind, folder))
     found: dict[str, Any] = read_json(about)
     return found
 
@@ -88,12 +88,6 @@ def _build(
 
     _, taken = spent(build)
     return {**taken.entry, "peak_mb": high_water() - before}
-
-
-def _alone(do: Callable[..., Any], *inputs: Any) -> Any:
-    """What a function gives in a new process, whose memory nothing else has touched."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(do, inputs)
 
 
 def high_water() -> float:
@@ -147,7 +141,7 @@ def measured(
             "ranked": stats.ranked_bytes,
             "disk": sum(path.stat().st_size for path in folder.glob(f"{NAME}-*")) / len(corpus.ids),
         },
-        "memory": _alone(_grown, folder, timed_queries),
+        "memory": alone(_grown, folder, timed_queries),
         "single": {
             name: _in_turns({"own": index, "flat": flat}, queries, median)
             for name, queries in singles.items()

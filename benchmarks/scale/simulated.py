@@ -1,6 +1,8 @@
 """Answers of many libraries at 10^8 and 10^9 segments, simulated: what is touched, read and found.
 
-    python -m scale.simulated [--out scale/simulated.json]        (in benchmarks/)
+    python -m scale.simulated WORK [--out scale/simulated.json]        (in benchmarks/)
+
+WORK is a folder for 60 MB of made vectors.
 
 Each of S libraries of 400,000 segments gives its best k; the best 200 of these are the answer. Recall@200
 depends only on how many of the true 200 lie in one library, so no vectors are needed: answers come in videos,
@@ -12,7 +14,6 @@ Where that can be computed, at 200,000 segments in 8 and 32 parts, it is, beside
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # as a script
 
+from measuring import arguments, say
 from scale.plan import DEPTH
 from scale.vectors import PER_VIDEO, made_queries, made_segments
 
@@ -39,11 +41,7 @@ Integers = NDArray[np.int64]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
-    parser.add_argument("--work", type=Path, required=True, help="Folder for 60 MB of made vectors.")
-    parser.add_argument("--queries", type=int, default=200)
-    options = parser.parse_args()
+    options = arguments(__doc__, "work", out=Path(__file__).with_suffix(".json"), queries=200)
     options.work.mkdir(parents=True, exist_ok=True)
     videos = nearest_videos(options.work / "vectors.npy", options.queries)
     found = {
@@ -54,7 +52,7 @@ def main() -> None:
         "computed": [beside(videos, parts) for parts in (8, 32)],
         "simulated": [simulated(videos, size) for size in (10**8, 10**9)],
     }  # fmt: skip
-    options.out.write_text(json.dumps(found, indent=1) + "\n")
+    say(found, options.out)
     print(json.dumps(found, indent=1))
 
 

@@ -33,7 +33,7 @@ TINY = Preset(
 
 @pytest.fixture
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_alone", lambda do, *inputs: do(*inputs))
+    monkeypatch.setattr(measuring, "alone", lambda do, *inputs: do(*inputs))
 
 
 def test_a_small_library_is_the_beginning_of_a_large_one(tmp_path: Path) -> None:
