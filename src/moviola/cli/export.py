@@ -123,6 +123,8 @@ def export_(
 
         kept = kept_answer(library[0])
         chosen, library = [Selection(one) for one in kept.moments], [*kept.libraries] or library
+        if not chosen:
+            raise NotFound("the last answer has no moments; search with --weak for the nearest")
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
@@ -131,7 +133,7 @@ def export_(
     with reading_all(library) if missing or all(map(is_library, library)) else nullcontext() as lib:
         if lib is not None:  # one without videos is false
             lost = dict.fromkeys(sorted(missing - lib.catalogue.videos_named(missing).keys()), _LEFT)
-            if lost.keys() >= {selection.moment.video_id for selection in chosen}:
+            if lost and lost.keys() >= {selection.moment.video_id for selection in chosen}:
                 raise NotFound(f"{', '.join(lost)}: {_LEFT}; there is nothing else to export")
             chosen = [one for one in chosen if one.moment.video_id not in lost]
             missing -= lost.keys()

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from moviola.errors import InvalidValue, LibraryLocked
+from moviola.files.presence import READ_ONLY, is_read_only
 from moviola.files.regular import read_regular
 from moviola.files.writing import write_text
 
@@ -40,6 +41,8 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
             f"{path.parent}: {holder} is writing to this library; wait for it to end (reading goes on)"
         ) from None
     except OSError as error:
+        if is_read_only(path.parent):
+            raise InvalidValue(f"{path.parent}: {READ_ONLY}") from error
         raise InvalidValue(
             f"{path}: cannot be locked ({error.strerror}); give a folder that can be written"
         ) from error

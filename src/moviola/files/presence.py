@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["is_file", "is_folder", "is_gone"]
+__all__ = ["READ_ONLY", "is_file", "is_folder", "is_gone", "is_read_only"]
+
+READ_ONLY = (
+    "lies on a disk that is mounted read-only; all that is there can be read, but nothing changed: mount the "
+    "disk writable, or copy the folder to another one"
+)
+"""Words for a folder of :func:`is_read_only`."""
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
@@ -30,3 +36,13 @@ def is_gone(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return False
     return False
+
+
+def is_read_only(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder is on a file system that is mounted read-only, where the modes of files say nothing;
+    False where that cannot be found out.
+    """
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except (OSError, AttributeError):  # Windows has no such call
+        return False

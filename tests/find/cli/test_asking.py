@@ -270,7 +270,9 @@ def test_filters_that_leave_no_video_are_said(moviola: Run, library: Path, tmp_p
 
 
 @pytest.mark.usefixtures("unsure")
-def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_match_is_said(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     answer = moviola("search", "umbrella", "-l", library)
     assert answer.code == 0
@@ -278,7 +280,9 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
     assert re.fullmatch(r"nothing matches; --weak shows the \d+ nearest moments\n", answer.err)
     alone = moviola("search", "umbrella", "-l", library, "--top-k", 1)
     assert alone.err == "nothing matches; --weak shows the 1 nearest moment\n"
-    assert "the last answer has no moments; search with --weak" in moviola("open", 1, "-l", library).err
+    for words in (("open", 1), ("export", tmp_path / "none.csv")):
+        assert "the last answer has no moments; search with --weak" in moviola(*words, "-l", library).err
+    assert not (tmp_path / "none.csv").exists()
     assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--weak").out
     moments = moviola("search", "umbrella", "-l", library, "--json").rows
     assert moments and {moment["confident"] for moment in moments} == {False}

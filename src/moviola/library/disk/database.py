@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakSet
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked
-from moviola.files.presence import is_file
+from moviola.files.presence import READ_ONLY, is_file, is_read_only
 
 __all__ = ["REMEDY", "Database", "LateDatabase", "is_kept_from", "named", "run_script"]
 
@@ -286,6 +286,8 @@ def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterato
                 f"{path}: {error}; check that its drive is connected and works, then try again"
             ) from error
         if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+            if is_read_only(path.parent):
+                raise LibraryError(f"{path.parent}: {READ_ONLY}") from error
             raise LibraryError(
                 f"{path}: {error}; it and its folder must be readable, and writable to change anything"
             ) from error
