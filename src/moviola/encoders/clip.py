@@ -191,6 +191,12 @@ class ClipEncoder(CheckpointEncoder):
             features.update(zip(batch.places, rows, strict=True))
         return [self._finite(features[place]) for place in range(len(texts))]
 
+    def has_word(self, word: str, *, english: bool = False) -> bool:  # it has one vocabulary
+        """Whether a word is one token (:class:`~moviola.encoders.contract.WordJudge`)."""
+        empty, row = self._tokenize(["", word])
+        # Padding is part of a row; what is no token of the vocabulary becomes a special one, or several.
+        return sum(token not in empty for token in row) == 1
+
     @property
     def _of_texts(self) -> tuple[Weights | None, Mapping[str, Any]]:
         return self._weights, self._is.text_settings

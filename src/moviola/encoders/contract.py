@@ -14,7 +14,7 @@ from moviola.types import FrameSize
 
 __all__ = [
     "FrameTextEncoder", "Match", "Named", "PictureEncoder", "Polyglot", "SentenceMatch", "TextJudge",
-    "TextReader", "UnrelatedCosines", "check_features", "check_frames", "picture_dim",
+    "TextReader", "UnrelatedCosines", "WordJudge", "check_features", "check_frames", "picture_dim",
 ]  # fmt: skip
 
 
@@ -166,7 +166,17 @@ class PictureEncoder(FrameTextEncoder, Protocol):
 
 
 @runtime_checkable
-class TextJudge(Protocol):
+class WordJudge(Protocol):
+    """An encoder that can say which words its vocabulary has."""
+
+    def has_word(self, word: str, *, english: bool = False) -> bool:
+        """Whether a word is one token of the vocabulary, and not a chain of pieces like a misspelt one; with
+        ``english`` of that by which English is read, where other languages have another.
+        """
+
+
+@runtime_checkable
+class TextJudge(WordJudge, Protocol):
     """An encoder to which some texts mean nothing: those without a token of its vocabulary.
 
     Punctuation alone means nothing either.
@@ -175,11 +185,6 @@ class TextJudge(Protocol):
     def knows(self, text: str) -> bool:
         """Whether a text has a token of the vocabulary, not of punctuation alone. Texts without any token all
         have the same vector.
-        """
-
-    def has_word(self, word: str, *, english: bool = False) -> bool:
-        """Whether a word is one token of the vocabulary, and not a chain of pieces like a misspelt one; with
-        ``english`` of that by which English is read, where other languages have another.
         """
 
 

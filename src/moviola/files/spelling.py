@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
-__all__ = ["alike_in_spelling", "most_edits", "one_edit_away"]
+__all__ = ["alike_in_spelling", "most_edits", "nearest_alone", "nearest_first", "sounds_as"]
 
 _LONGEST = 40  # letters of a word in which misspellings are looked for: work grows by their square
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Spellings of one sound in English; doubled letters and a last e are silent.
+_SOUNDS = {
+    "ph": "f", "wh": "w", "ck": "k", "qu": "kw", "gu(?=[ei])": "g", "(?<=.)y": "i", "c(?=[eiy])": "s",
+    "c(?!h)": "k", "x": "ks", "z": "s",
+}  # fmt: skip
+_SOUND = re.compile("|".join(f"({spelt})" for spelt in _SOUNDS))
 
 
 def most_edits(word: str) -> int:
@@ -17,9 +23,51 @@ def most_edits(word: str) -> int:
     return 0 if not 4 <= len(word) <= _LONGEST else 1 if len(word) < 7 else 2
 
 
+def sounds_as(word: str) -> str:
+    """A word in lower case as it sounds, roughly: words that people write for each other are the same.
+
+    >>> [sounds_as(word) for word in ("elefant", "elephant", "bycicle", "bicycle", "giraf", "giraffe")]
+    ['elefant', 'elefant', 'bisikl', 'bisikl', 'giraf', 'giraf']
+    """
+    values = list(_SOUNDS.values())
+    heard = _SOUND.sub(lambda found: values[(found.lastindex or 1) - 1], word)
+    return re.sub(r"(.)\1+", r"\1", heard).removesuffix("e")
+
+
+def _apart(word: str, other: str) -> tuple[bool, int, int]:
+    """How likely a word is meant by a misspelt one, the likeliest least: by sound, then by edits, of which
+    a letter that is another is the least likely.
+    """
+    from rapidfuzz.distance import OSA, Indel
+
+    return sounds_as(word) != sounds_as(other), OSA.distance(word, other), Indel.distance(word, other)
+
+
+def nearest_first(word: str, words: Iterable[str]) -> list[str]:
+    """Words in the order in which they are likely to be meant by a misspelt one: those that sound alike
+    (:func:`sounds_as`), then by edits, then as they are given.
+    """
+    return sorted(words, key=lambda one: _apart(word, one))
+
+
+def nearest_alone(word: str, words: Sequence[str]) -> list[str]:
+    """Those of some words that are as near to a misspelt one as the nearest; none where that is a short word
+    that does not sound alike, and of which a letter would be another: it is as likely a word of another
+    language, or a name ("Hund", hand).
+    """
+    least = min((_apart(word, one) for one in words), default=(True, 0, 0))
+    differs, edits, indel = least
+    replaced = indel == 2 * edits
+    found = [one for one in words if _apart(word, one) == least]
+    if differs and most_edits(word) == 1 and replaced:
+        found = [one for one in found if sorted(one) == sorted(word)]
+    return found
+
+
 def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[str]:
-    """The words of ``known`` that are few edits away (:func:`most_edits`) and begin or end with the same
-    letter, the nearest first, of these the first known; at most ``most``, and never the word itself.
+    """The words of ``known`` that are few edits away (:func:`most_edits`), or one more where they sound alike
+    (:func:`sounds_as`), and begin or end with the same letter, in the order of :func:`nearest_first`; at most
+    ``most``, and never the word itself.
 
     An edit inserts, leaves out or replaces a letter, or changes it with its neighbour (optimal string
     alignment, Damerau 1964).
@@ -30,25 +78,9 @@ def alike_in_spelling(word: str, known: Sequence[str], most: int = 3) -> list[st
     from rapidfuzz.distance import OSA
 
     likely = [one for one in known if one[:1] == word[:1] or one[-1:] == word[-1:]]
-    near = process.extract(word, likely, scorer=OSA.distance, score_cutoff=limit, limit=None)
-    near.sort(key=lambda found: found[1:])  # by edits, then by place
-    return [one for one, edits, _ in near if edits][:most]
-
-
-def one_edit_away(word: str) -> list[str]:
-    """All texts one edit (:func:`alike_in_spelling`) of the letters a to z away from a word in lower case
-    that begin or end with the same letter: neighbours that change places first, then letters that are put
-    in, replaced and left out. None of a word in which no misspelling is looked for (:func:`most_edits`).
-
-    >>> " ".join(one_edit_away("tabel")[:4])
-    'atbel tbael taebl table'
-    """
-    if not most_edits(word):
-        return []
-    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    changed = (head + tail[1] + tail[0] + tail[2:] for head, tail in halves if len(tail) > 1)
-    put_in = (head + letter + tail for head, tail in halves for letter in _LETTERS)
-    replaced = (head + letter + tail[1:] for head, tail in halves if tail for letter in _LETTERS)
-    left_out = (head + tail[1:] for head, tail in halves if tail)
-    found = dict.fromkeys([*changed, *put_in, *replaced, *left_out])
-    return [one for one in found if one != word and (one[0] == word[0] or one[-1] == word[-1])]
+    found = process.extract(word, likely, scorer=OSA.distance, score_cutoff=limit + 1, limit=None)
+    heard = sounds_as(word)
+    near = [
+        (place, one) for one, edits, place in found if edits and (edits <= limit or sounds_as(one) == heard)
+    ]
+    return nearest_first(word, [one for _, one in sorted(near)])[:most]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
-from moviola.encoders import TextJudge
-from moviola.encoders.contract import KnowsLanguages
+from moviola.encoders.contract import KnowsLanguages, TextJudge, WordJudge
 from moviola.errors import installing
-from moviola.files.spelling import alike_in_spelling, one_edit_away
+from moviola.files.spelling import alike_in_spelling, nearest_first
 from moviola.library import stems_in
 from moviola.retrieval.phrases import FUNCTION_WORDS, unframed
 from moviola.search.evidence import EvidenceGatherer, Rows
@@ -25,7 +23,7 @@ from moviola.words import (
     terms_of_word,
     words_in,
 )
-from moviola.words.english import english_among, is_english
+from moviola.words.english import english_like, is_english
 
 __all__ = ["notes_of"]
 
@@ -36,8 +34,8 @@ _MOST = 3
 def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list[Note]:
     """Notes on words that nothing in a library holds, and on scores that nobody measured.
 
-    Words are offered that lines and names hold and that are spelt like an unknown one, or else English ones
-    that the encoder of pictures knows. Where pictures are searched, words that their encoder knows, or may
+    Words are offered that lines and names hold and that are spelt like an unknown one, and English ones that
+    the encoder of pictures knows. Where pictures are searched, words that their encoder knows, or may
     know, are not unknown; a word that it knows in another language alone, among English ones, is doubted: it
     is named where another one is offered.
     """
@@ -58,7 +56,10 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
     if language:
         unknown = {word: near for word, near in unknown.items() if word not in doubted}
     seen = {} if any(note.about for note in language) else _seen_like(gatherer, unknown)
-    offered = {word: near or seen.get(word, ()) for word, near in unknown.items()}
+    offered = {
+        word: tuple(nearest_first(word, dict.fromkeys([*near, *seen.get(word, ())])))[:_MOST]
+        for word, near in unknown.items()
+    }
     notes = [
         Note("unknown word", word, near, "" if unknown[word] else remedy)
         for word, near in offered.items()
@@ -209,19 +210,16 @@ def _near(gatherer: EvidenceGatherer, word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(near))[:_MOST]
 
 
-def _seen_like(
-    gatherer: EvidenceGatherer, unknown: Mapping[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]]:
-    """English words that the encoder of the searched pictures knows, spelt like the unknown words to which
-    nothing in lines and names is alike.
-    """
+def _seen_like(gatherer: EvidenceGatherer, unknown: Iterable[str]) -> dict[str, list[str]]:
+    """English words that the encoder of the searched pictures can answer, spelt like unknown words."""
     encoder: object = gatherer.view.encoders.visual
-    if gatherer.texts is None or not isinstance(encoder, TextJudge):
+    if gatherer.texts is None or not isinstance(encoder, WordJudge):
         return {}
-    alike = {word: english_among(one_edit_away(word)) for word, near in unknown.items() if not near}
+    # One that knows when a text means nothing puts words together from pieces.
+    reads_pieces = isinstance(encoder, TextJudge)
     return {
-        word: tuple(islice((one for one in ones if encoder.has_word(one, english=True)), _MOST))
-        for word, ones in alike.items()
+        word: [one for one in english_like(word) if reads_pieces or encoder.has_word(one, english=True)]
+        for word in unknown
     }
 
 
@@ -232,7 +230,9 @@ def _may_know(gatherer: EvidenceGatherer, word: str, *, english: bool = False) -
     encoder = gatherer.view.encoders.visual
     if gatherer.texts is None or encoder is None:
         return False
-    return not isinstance(encoder, TextJudge) or encoder.has_word(word, english=english)
+    if isinstance(encoder, TextJudge):
+        return encoder.has_word(word, english=english)
+    return not english or not isinstance(encoder, WordJudge) or encoder.has_word(word) or is_english(word)
 
 
 def _unmeasured(gatherer: EvidenceGatherer) -> list[str]:

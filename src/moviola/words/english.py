@@ -2,22 +2,27 @@
 of two words.
 
 ``english_words/stems.txt`` holds the Snowball stems of the words of WordNet 3.0, and of those that it leaves
-out ("the", "with"); ``scripts/make_english_words.py`` writes it.
+out ("the", "with"), ``words.txt`` words that are offered for misspelt ones; ``scripts/make_english_words.py``
+writes both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
 from Stemmer import Stemmer
 
-__all__ = ["STEMS", "english_among", "is_english"]
+from moviola.files.spelling import alike_in_spelling, nearest_alone, sounds_as
+
+__all__ = ["STEMS", "WORDS", "english_like", "is_english"]
 
 STEMS = Path(__file__).parent / "english_words" / "stems.txt"
 """One stem a line, with an empty line before the first; ASCII."""
+
+WORDS = STEMS.with_name("words.txt")
+"""One word a line, the most frequent first; ASCII."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Words that English alone has: beside one of them a word may be a name, or misspelt.
@@ -39,14 +44,23 @@ def is_english(text: str) -> bool:
     return not unknown or (2 * len(unknown) < len(words) and not _ENGLISH_ALONE.isdisjoint(words))
 
 
-def english_among(words: Iterable[str]) -> list[str]:
-    """Those of many words in lower case that are in the list by their stems, in their order.
+def english_like(word: str) -> list[str]:
+    """English words for things that can be seen, and frequent ones, that are spelt like a misspelt word and
+    sound nearly as it does (:func:`moviola.files.spelling.sounds_as`): the nearest alone
+    (:func:`moviola.files.spelling.nearest_alone`), the most frequent first. Of a word that ends in s their
+    plurals, too.
 
-    >>> english_among(["tabel", "table", "tables"])
-    ['table', 'tables']
+    >>> english_like("bycicle"), english_like("elefant"), english_like("skatebords"), english_like("wasser")
+    (['bicycle'], ['elephant'], ['skateboards'], [])
     """
-    known, stem = frozenset(_stems().split()), Stemmer("english").stemWord
-    return [word for word in words if stem(word).encode() in known]
+    from rapidfuzz.distance import OSA  # most words are known
+
+    known = _words()
+    if word.endswith("s"):
+        known = (*known, *(f"{one}s" for one in known if not one.endswith("s")))
+    heard = sounds_as(word)
+    likely = alike_in_spelling(word, known, most=len(known))
+    return nearest_alone(word, [one for one in likely if OSA.distance(heard, sounds_as(one)) <= 1])
 
 
 @lru_cache(4096)
@@ -57,3 +71,8 @@ def _is_known(word: str) -> bool:
 @cache
 def _stems() -> bytes:
     return STEMS.read_bytes()
+
+
+@cache
+def _words() -> tuple[str, ...]:
+    return tuple(WORDS.read_text(encoding="ascii").split())

@@ -102,8 +102,8 @@ def test_they_say_nothing_about_pictures_either(films: Path, tmp_path: Path) -> 
 
 
 def test_a_misspelt_word_of_pictures_is_offered_right(films: Path, tmp_path: Path) -> None:
-    """English words that the encoder knows, where nothing in lines and names is alike: not "no “botles” here"
-    alone. A word of the library comes before them, and what is like nothing gets no offer.
+    """Words of the library, and English words that the encoder reads: not "no “botles” here" alone. The
+    nearest comes first, wherever it is from, and what is like nothing gets no offer.
     """
     videos = tmp_path / "videos"
     videos.mkdir()
@@ -114,6 +114,7 @@ def test_a_misspelt_word_of_pictures_is_offered_right(films: Path, tmp_path: Pat
         for text, offered in (
             ("botles on a shelf", "bottles"), ("a submarne", "submarine"), ("umbrelas", "umbrellas"),
             ("a qwrtzkp", ""), ("a gitar", "guitar"),  # a word of Turkish
+            ("bycicle", "bicycle"), ("a giraf", "giraffe"), ("the kitex", "kites"),
         ):  # fmt: skip
             notes = [note for note in library.search(text).notes if note.kind == "unknown word"]
             assert [" ".join(note.others) for note in notes] == [offered], text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moviola.retrieval import unrelated_queries
-from moviola.words.english import STEMS, is_english
+from moviola.words.english import STEMS, WORDS, english_like, is_english
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
@@ -52,3 +52,28 @@ def test_other_languages_are_not(text: str) -> None:
 def test_what_says_nothing_against_english(text: str) -> None:
     """Numbers, capitals, apostrophes, and one name beside a word that only English has."""
     assert is_english(text)
+
+
+def test_words_to_offer_are_words_once() -> None:
+    """Of letters alone, and none that nobody wants to be offered."""
+    words = WORDS.read_text(encoding="ascii").split("\n")
+    assert words.pop() == "" and len(words) == len(set(words)) and all(map(str.isalpha, words))
+    assert {"bicycle", "giraffe", "skateboard", "umbrella"} <= set(words)
+    assert not {"bitch", "fuck", "nigger", "shit", "whore"} & set(words)
+
+
+MISSPELT = """
+bycicle:bicycle elefant:elephant umbrela:umbrella lighthous:lighthouse giraf:giraffe pinaple:pineapple
+snowbord:snowboard saxofone:saxophone motorcicle:motorcycle chruch:church kichen:kitchen runing:running
+wheather:weather tigger:tiger bycicles:bicycles gitar:guitar caar:car tabels:tables wasser: katze: fahrrad:
+botella: regenschirm: zoltan: casa: perro: qwrtzkp:
+"""
+
+
+@pytest.mark.parametrize("pair", MISSPELT.split())
+def test_a_misspelt_word_is_offered_right_or_not_at_all(pair: str) -> None:
+    """By sound, too: "bycicle" is two letters away. Words of other languages, and names, are no English words
+    of which a letter or two are wrong.
+    """
+    misspelt, meant = pair.split(":")
+    assert english_like(misspelt)[:1] == [meant][: len(meant)]
