@@ -161,7 +161,9 @@ class FoundMoment(ResponseModel):
         examples=[False],
     )
     duration: float = Field(description="Length of the whole video.", examples=[92.4])
-    version: str = Field(description="Version of the video, for addresses of stills.", examples=["17"])
+    version: str = Field(
+        description="Version of the video, for addresses of stills.", examples=["17-0645da6e8f6f"]
+    )
     away: bool = Field(description="Whether its file is away.", examples=[False])
 
 
@@ -407,7 +409,11 @@ class VideoSummary(ResponseModel):
     height: int = Field(examples=[1080])
     video_codec: str = Field(examples=["h264"])
     recording: RecordingParts | None = Field(description="null: a recording of its own.")
-    version: str = Field(description="For addresses of stills, which change with it.", examples=["17"])
+    version: str = Field(
+        description="For addresses of stills, which change with it: a number that grows with each video that "
+        "comes in, a dash, and the beginning of the digest of the file.",
+        examples=["17-0645da6e8f6f"],
+    )
 
 
 class VideoList(ResponseModel):

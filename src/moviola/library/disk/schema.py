@@ -274,3 +274,10 @@ class VideoRow:
     codec: str = ""
     frames: Extent | None = None
     cues: Extent | None = None
+
+    @property
+    def version(self) -> str:
+        """``row-digest``: the number that grows with each video that comes in, and the beginning of the
+        digest of what the file holds: no file of another library has the same.
+        """
+        return f"{self.row}-{self.hash[:12]}"

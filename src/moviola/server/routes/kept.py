@@ -32,7 +32,8 @@ class Alerted(ResponseModel):
     """The latest video that each saved search was checked for by alerts."""
 
     alerted: dict[str, int] = Field(
-        description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
+        description="The number before the dash of a video's `version`, by the name of a search.",
+        examples=[{"beach days": 17}],
     )
 
 
@@ -40,7 +41,8 @@ class Opened(ResponseModel):
     """The latest video that was there when each saved search was opened last."""
 
     opened: dict[str, int] = Field(
-        description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
+        description="The number before the dash of a video's `version`, by the name of a search.",
+        examples=[{"beach days": 17}],
     )
 
 
@@ -49,7 +51,10 @@ class OpenedRequest(RequestModel):
 
     name: Name = Field(examples=["beach days"])
     version: int = Field(
-        ge=0, le=2**53, description="Of the latest video that was there then.", examples=[17]
+        ge=0,
+        le=2**53,
+        description="The number before the dash of the `version` of the latest video that was there then.",
+        examples=[17],
     )
 
 

@@ -146,7 +146,7 @@ def _described(service: Service, answer: Answer) -> FilmAnswer:
         CitingSentence(text=sentence.text, cites=[
             CitedMoment(
                 video_id=one.moment.video_id, start=one.moment.start, end=one.moment.end,
-                version=str(videos[one.moment.video_id].row), away=one.moment.video_id in away,
+                version=videos[one.moment.video_id].version, away=one.moment.video_id in away,
                 looked=one.looked,
             )
             for one in sentence.cites

@@ -46,7 +46,7 @@ async def search(request: schemas.SearchRequest, service: ServiceOf, http: Reque
         moments, videos, away = still_there(answer, library.catalogue)
         described = [
             schemas.FoundMoment(
-                **moment_row(m), duration=videos[m.video_id].duration, version=str(videos[m.video_id].row),
+                **moment_row(m), duration=videos[m.video_id].duration, version=videos[m.video_id].version,
                 away=m.video_id in away,
             )
             for m in moments

@@ -68,7 +68,7 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
         if path != Path(video.path):
             raise Busy(f"{video.video_id}: was deleted from the cache just now; ask again") from error
         raise _gone(video) from error
-    etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
+    etag = f'"{video.version}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if has_already(request, etag):
         return Response(status_code=304, headers=headers)
@@ -213,8 +213,8 @@ async def _picture(
     if kept is None:
         _file(service, video)  # which follows no link
     name = f"{own.row}{'-away' if kept else ''}/{name}.jpg"
-    etag = f'"{video.row}/{name}"'
-    cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
+    etag = f'"{video.version}/{name}"'
+    cache = _FOREVER if version == video.version and not kept else _ASK_AGAIN
     headers = {"Cache-Control": cache, "ETag": etag}
     if has_already(request, etag):
         return Response(status_code=304, headers=headers)
