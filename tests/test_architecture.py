@@ -25,15 +25,16 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # ---- the design --------------------------------------------------------------------------------------------
 
-BASE = {"types", "errors", "files", "plugins", "first_use"}
+BASE = {"types", "values", "errors", "files", "plugins", "first_use"}
 """What every room may import."""
 SMALL = {"temporal", "timing", "devices", "threads"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "first_use": set(),
-    "plugins": {"errors"},
-    "types": {"errors"},
-    "files": {"types", "errors"},
+    "values": set(),
+    "plugins": {"errors", "values"},
+    "types": {"errors", "values"},
+    "files": {"types", "errors", "values"},
     **dict.fromkeys(SMALL, BASE),
     "compiled": BASE,
     "words": BASE,

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
+
+from moviola.values import dataclass
 
 __all__ = ["STAGES", "milliseconds", "recorded", "stage"]
 

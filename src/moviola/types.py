@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from types import UnionType
 from typing import Literal, TypeVar, get_args
 
 from moviola.errors import InvalidValue
+from moviola.values import dataclass
 
 T = TypeVar("T")
 

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from moviola.cli.app import app, note
+    from moviola.cli.app import note
     from moviola.cli.commands import load_commands
     from moviola.errors import MoviolaError
     from moviola.plugins import naming_plugins
@@ -62,9 +62,9 @@ def _run() -> None:
     try:
         if not {"-h", "--help", "--version"} & set(sys.argv[1:]):
             _require_memory()
-        load_commands(_command_in(sys.argv[1:]))
+        run = load_commands(_command_in(sys.argv[1:]))
         with naming_plugins():
-            app()
+            run()
     except SystemExit as left:
         if left.code == 130:
             note("interrupted")

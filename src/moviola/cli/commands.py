@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 
 import typer
 from typer.models import CommandInfo, TyperInfo
@@ -22,8 +23,9 @@ HOOK = "moviola.commands"
 """The group of entry points by which packages add commands; those of studies come so, too."""
 
 
-def load_commands(wanted: str = "") -> None:
-    """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name.
+def load_commands(wanted: str = "") -> typer.Typer:
+    """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name. Returns what
+    is to be run, without commands that share a module with the one that is wanted.
 
     To build all of them takes as long as a tenth of a first search, and to look for those of other packages a
     twentieth. Heavy libraries are imported by the command that runs. Where all are added, for the help, a
@@ -53,6 +55,17 @@ def load_commands(wanted: str = "") -> None:
             group.rich_help_panel = placed(str(_group(group).info.name))[1]
         own = short_help(str(_group(group).info.name))
         group.short_help = own if own else group.short_help
+    return _alone(wanted) if wanted in COMMANDS else app
+
+
+def _alone(wanted: str) -> typer.Typer:
+    """The application with one command; with all that were added, if it is a group."""
+    own = [one for one in app.registered_commands if _name(one) == wanted]
+    if not own:
+        return app
+    alone = copy(app)
+    alone.registered_commands, alone.registered_groups = own, []
+    return alone
 
 
 @contextmanager
@@ -93,5 +106,4 @@ def _group(info: TyperInfo) -> typer.Typer:
 
 def all_commands() -> typer.Typer:
     """The command line with all its commands."""
-    load_commands()
-    return app
+    return load_commands()

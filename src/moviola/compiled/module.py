@@ -8,7 +8,6 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from threading import RLock
@@ -30,6 +29,7 @@ from moviola.errors import DataError, InvalidValue
 from moviola.files.caches import user_cache
 from moviola.files.toml import write_toml
 from moviola.files.writing import draft_folder_of
+from moviola.values import dataclass
 
 __all__ = ["LEAST_COSINE", "Compiled", "Source", "cache_folder"]
 

@@ -5,7 +5,6 @@ space. A format names them (:mod:`moviola.encoders.formats`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
+from moviola.values import dataclass
 
 __all__ = ["POOLS", "Linear", "TextParts"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from moviola.retrieval.phrases import known_phrases
 from moviola.retrieval.segments import normalised
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
+from moviola.values import dataclass
 
 __all__ = ["NOTHING", "EncodedText", "encoded_texts"]
 
@@ -59,16 +59,17 @@ def encoded_texts(
         retrieval, encoder: the stages, and the encoder of pictures; None: pictures are not searched.
         meaning: of the library's sentences; None: meanings are not compared.
     """
-    meant = {} if meaning is None or not texts else _meanings(texts, meaning, kept)
     seen: Iterable[tuple[QueryFeatures | None, Calibration | None]] = [(None, None)] * len(texts)
     if texts and retrieval is not None:
         background = retrieval.background
         assert encoder is not None and background is not None
         by_phrases = background.by_phrases and retrieval.in_encoder_space
         if by_phrases:
-            seen = _by_phrases(texts, encoder, background, kept)
+            seen = list(_by_phrases(texts, encoder, background, kept))
         else:
             seen = _whole(texts, encoder, retrieval, kept)
+    # Behind phrases, which have the texts with them: an encoder of both goes through its weights once.
+    meant = {} if meaning is None or not texts else _meanings(texts, meaning, kept)
     return [EncodedText(*own, *meant.get(text, (None, None))) for own, text in zip(seen, texts, strict=True)]
 
 

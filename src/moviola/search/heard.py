@@ -12,7 +12,7 @@ seen, and nobody measured how often that is what is meant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from threading import RLock
@@ -30,6 +30,7 @@ from moviola.search.queries import Simple, Text, terms_of
 from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
 from moviola.types import STRONG, Reason, Span
+from moviola.values import dataclass
 
 __all__ = ["SCALES", "SoundSearch"]
 

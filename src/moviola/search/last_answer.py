@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from moviola.search.queries import (
     Without,
 )
 from moviola.types import Moment, band_of
+from moviola.values import dataclass
 
 __all__ = ["KeptAnswer", "keep_answer", "kept_answer"]
 

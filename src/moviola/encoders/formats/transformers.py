@@ -7,7 +7,7 @@ in :data:`FAMILIES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from moviola.encoders.text_parts import Linear, TextParts
 from moviola.encoders.tokens import Tokenize, bert_tokenizer, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingModel
+from moviola.values import dataclass
 
 __all__ = ["FAMILIES", "Family", "describe", "family_of"]
 

@@ -14,7 +14,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +32,7 @@ from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS, content_words
 from moviola.retrieval.segments import normalised
 from moviola.types import Saying
+from moviola.values import dataclass
 from moviola.words import fold, letters_of, pairs_of, terms_of_word
 from moviola.words.spellings import words_at
 from moviola.words.terms import word_of_term

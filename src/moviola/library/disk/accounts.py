@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 from moviola.library.disk.database import Database, among
 from moviola.types import HeldAs, Holding, Saying
+from moviola.values import dataclass
 
 __all__ = ["EDITION", "Account", "Accounts", "has_sound"]
 

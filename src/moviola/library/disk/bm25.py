@@ -13,7 +13,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from moviola.values import dataclass
 
 __all__ = ["OF_LETTER", "OF_TERM", "WordCounts", "bounds", "totals_of"]
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from moviola.values import dataclass
 
 __all__ = ["SIDE", "Alignment", "Fingerprint", "FingerprintMaker", "aligned"]
 
