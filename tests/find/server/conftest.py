@@ -103,12 +103,26 @@ def started_programs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return commands
 
 
-@pytest.fixture(scope="session", params=["one library", "two libraries"])
-def client(request: pytest.FixtureRequest, original: Path, original_two: list[Path]) -> Iterator[TestClient]:
-    """A client of a server without a token, for tests that change nothing: on the library, and on two that
-    are served as one.
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests with ``client`` ask one library, and two that are served as one: at once where the answer comes
+    from a library, in a module with ``TWO_LIBRARIES`` when that mark's turn is.
     """
-    with _serving(original if request.param == "one library" else original_two) as started:
+    if "libraries" in metafunc.fixturenames:
+        turn = getattr(metafunc.module, "TWO_LIBRARIES", ())
+        served = ["one library", pytest.param("two libraries", marks=turn)]
+        metafunc.parametrize("libraries", served, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def libraries(request: pytest.FixtureRequest, original: Path, original_two: list[Path]) -> Path | list[Path]:
+    """What ``client`` asks: the library, or two."""
+    return original if request.param == "one library" else original_two
+
+
+@pytest.fixture(scope="session")
+def client(libraries: Path | list[Path]) -> Iterator[TestClient]:
+    """A client of a server without a token, for tests that change nothing."""
+    with _serving(libraries) as started:
         yield started
 
 

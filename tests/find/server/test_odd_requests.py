@@ -12,6 +12,9 @@ from pydantic import ValidationError
 
 from moviola.server.schemas import RequestModel
 
+TWO_LIBRARIES = pytest.mark.long(1)
+"""What is wrong with a request is found before a library is asked; what is right is asked in other modules."""
+
 JSON = {"Content-Type": "application/json"}
 
 FINE = [
