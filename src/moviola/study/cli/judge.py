@@ -41,9 +41,6 @@ def new(
         ),
     ] = None,
     depth: Annotated[int, Option(min=1, help="Moments per system and query.")] = 20,
-    merge_above: Annotated[
-        float, Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one.")
-    ] = 0.5,
     raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
     seed: Annotated[int, Option(min=0, help="Random seed of the order of moments.")] = 0,
     json: JsonOption = False,
@@ -66,7 +63,7 @@ def new(
         lib.store.require_outside(out)
         line = bar.add_task("searching", total=None)
         found = make_task(
-            out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
+            out, lib, chosen, run_files=run or (), systems=system, depth=depth,
             settings=TaskSettings(raters=raters, seed=seed),
             progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(chosen)}"),
         )  # fmt: skip

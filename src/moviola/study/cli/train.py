@@ -88,7 +88,6 @@ def train(
     seed: Annotated[int | None, Option(min=0, help="Random seed; 0 by default.")] = None,
     device: DeviceOption = "cpu",
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted training.")] = False,
-    tensorboard: Annotated[bool, Option("--tensorboard", help="Write TensorBoard files.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Train a model on features; the best weights on val are kept, with a card and a log.
@@ -142,7 +141,7 @@ def train(
     with progress_bar(*columns, remedy="the same command with --resume continues") as bar:
         shown = _shown_on(bar, list(experiment.settings.loops.values()))
         trained = experiment.train(
-            out, resume=resume, tensorboard=tensorboard, progress=shown,
+            out, resume=resume, progress=shown,
             search=partial(_searched, library) if features is None else None,
         )  # fmt: skip
     found = trained.facts

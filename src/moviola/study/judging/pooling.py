@@ -210,7 +210,6 @@ def make_task(
     run_files: Sequence[str | Path] = (),
     systems: Sequence[str] | None = None,
     depth: int = BATCH,
-    merge_above: float = NEAR,
     settings: TaskSettings | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Pool:
@@ -223,7 +222,7 @@ def make_task(
         run_files: other systems' answers to these queries in these videos, see
             :func:`moviola.study.measures.read_run`.
         systems, progress: see :func:`library_runs`.
-        depth, merge_above: see :func:`pool`.
+        depth: see :func:`pool`.
         settings: of the task; the paper's by default.
 
     Raises:
@@ -256,7 +255,7 @@ def make_task(
         raise next(iter(refused.values()))
     durations = {video.video_id: video.duration for video in library.videos()}
     pooled = replace(
-        pool(answered, runs | given, durations, depth=depth, merge_above=merge_above),
+        pool(answered, runs | given, durations, depth=depth),
         refused={query_id: str(error) for query_id, error in refused.items()},
     )
     JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()

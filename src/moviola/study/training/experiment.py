@@ -183,7 +183,6 @@ class Experiment:
         out: Path,
         *,
         resume: bool = False,
-        tensorboard: bool = False,
         progress: Progress | None = None,
         search: Callable[[Split], Run] | None = None,
     ) -> TrainedModel:
@@ -192,7 +191,7 @@ class Experiment:
         Args:
             out: a new folder for the model.
             resume: continue what an interrupted call left there.
-            tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
+            progress: see :func:`moviola.study.training.loop.fit`.
             search: gives the answers of what a refiner is to be better than, of a library's own search, to
                 the queries of val; how well they do is kept beside the refiner's own figures, and ``moviola
                 library use`` compares the two.
@@ -207,7 +206,7 @@ class Experiment:
         val = self.val if before_val is None else before_val.complete(self.val, how.needs)
         trained = train(
             how, learned, val, self.settings, stage1=before.model if before else None,
-            folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
+            folder=out / "run", resume=resume, progress=progress,
         )  # fmt: skip
         answering, settled = self._answering(how, trained, val)
         calibration = None

@@ -14,7 +14,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -139,7 +139,6 @@ def fit(
     folder: Path | None = None,
     *,
     resume: bool = False,
-    tensorboard: bool = False,
     progress: Listener | None = None,
 ) -> Fitted:
     """Train ``task.model`` and leave the weights that were best on val in it.
@@ -150,7 +149,6 @@ def fit(
             there has every step that was done.
         resume: continue from the state in ``folder``, which must have the same configuration; the device may
             be another one.
-        tensorboard: write TensorBoard files as well.
         progress: called after each step with steps done, steps in all, and the latest terms of the loss and
             measures on val.
 
@@ -171,7 +169,8 @@ def fit(
     state = _State(config, folder, total, run, model, optimizer, schedule, scaler, best, mean)
     if resume:
         state.restore()
-    state.writers = _writers(folder, tensorboard, run.history)
+    if folder is not None:
+        state.log = _Log(folder, run.history)
     if progress:
         state.listener = progress
     try:
@@ -300,48 +299,31 @@ def _evaluate(task: Task[Any], state: _State) -> None:
             state.best = weights
         else:
             run.since_best += run.epoch >= config.patience_from
-        for write in state.writers:
-            write(row)
+        if state.log is not None:
+            state.log.write(row)
     state.listener(run.step, state.total, measures)
 
 
 # ---- files -----------------------------------------------------------------------------------------------
 
 
-def _writers(
-    folder: Path | None, tensorboard: bool, history: list[dict[str, float]]
-) -> list[Callable[[dict[str, float]], None]]:
-    """Writers of evaluations; the log starts with those of the resumed state."""
-    if folder is None:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "log.csv"
-    path.unlink(missing_ok=True)
+class _Log:
+    """``log.csv``: a row an evaluation, those of a resumed state first."""
 
-    def to_csv(row: dict[str, float]) -> None:
-        new = not path.exists()
-        with path.open("a", newline="") as file:
+    def __init__(self, folder: Path, history: Iterable[dict[str, float]]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "log.csv"
+        self._path.unlink(missing_ok=True)
+        for row in history:
+            self.write(row)
+
+    def write(self, row: dict[str, float]) -> None:
+        new = not self._path.exists()
+        with self._path.open("a", newline="") as file:
             writer = csv.DictWriter(file, row)
             if new:
                 writer.writeheader()
             writer.writerow(row)
-
-    for row in history:
-        to_csv(row)
-    if not tensorboard:
-        return [to_csv]
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise InvalidValue("tensorboard: not installed; add its package, or use log.csv") from error
-    summary = SummaryWriter(str(folder / "tensorboard"))
-
-    def to_board(row: dict[str, float]) -> None:
-        for name, value in row.items():
-            summary.add_scalar(name, value, int(row["step"]))
-        summary.flush()
-
-    return [to_csv, to_board]
 
 
 @dataclass
@@ -352,7 +334,7 @@ class _State:
         folder: for the state; None keeps nothing.
         total: steps in all.
         mean: of the weights; None without :attr:`LoopConfig.average`.
-        writers: take the row of each evaluation.
+        log: takes the row of each evaluation.
         listener: see ``progress`` of :func:`fit`.
     """
 
@@ -367,7 +349,7 @@ class _State:
     best: Mapping[str, Tensor]
     mean: RunningMean | None = None
     begun: float = field(default_factory=time.process_time)
-    writers: list[Callable[[dict[str, float]], None]] = field(default_factory=list)
+    log: _Log | None = None
     listener: Listener = lambda step, total, values: None
 
     def _parts(self) -> dict[str, Any]:

@@ -163,7 +163,6 @@ def train(
     stage1: SegmentRetriever | None = None,
     folder: Path | None = None,
     resume: bool = False,
-    tensorboard: bool = False,
     progress: Callable[[int, int, Mapping[str, float]], None] | None = None,
 ) -> Trained:
     """Build and train a model; the best weights on val are in it.
@@ -173,7 +172,7 @@ def train(
         settings: by default the recipe's own.
         stage1: the trained stage 1 that the model is built on; see :meth:`Recipe.start_from`.
         folder: folder for logs and states, with one folder per phase.
-        resume, tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
+        resume, progress: see :func:`moviola.study.training.loop.fit`.
 
     Raises:
         InvalidValue: a split lacks a part that the recipe needs, or a setting is wrong.
@@ -196,7 +195,7 @@ def train(
     for task, loop, place in zip(tasks, settings.loops.values(), places, strict=True):
         # A run that was interrupted before its first step, or in one phase, has no state of what follows.
         begun = resume and (place is None or (place / "state.pt").is_file())
-        done.append(fit(task, loop, place, resume=begun, tensorboard=tensorboard, progress=progress))
+        done.append(fit(task, loop, place, resume=begun, progress=progress))
     return Trained(model.eval(), tuple(done), settings)
 
 
