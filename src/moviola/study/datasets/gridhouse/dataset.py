@@ -303,29 +303,13 @@ def _annotate(
 ) -> GridhouseReport:
     films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
     write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
-    corpus: dict[str, float] = {}
-    rows: list[_Row] = []
-    edits: dict[str, Any] = {}
-    for film in films:
-        story = film.story()
-        corpus[film.video_id] = round(story.duration, 3)
-        rows.extend(_rows(film, story))
-        if story.truth is not None:
-            edits[film.video_id] = story.truth
-    write_json(folder / "video_corpus.json", corpus)
-    if edits:
-        write_json(folder / "edits.json", edits)
-    splits = ("train", "val", "test")
-    of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
-    of_split["train"] = of_split["train"][:training_videos]
-    write_json(folder / "splits.json", of_split)
-    similar = _similarity(rows, encoder)
-    taken: set[str] = set()
-    counts, levels, relevant = {}, Counter[int](), []
-    first_id = 0
+    rows, corpus = _stories(folder, films)
+    learned = _split(folder, films, training_videos)
+    similar, taken = _similarity(rows, encoder), set[str]()
+    counts, levels, relevant = dict[str, int](), Counter[int](), list[int]()
     for split, (share, most) in (("test", _TEST_QUERIES), ("val", _VAL_QUERIES)):
         wanted = min(most, math.ceil(share * sum(film.weight for film in films)))
-        entries: list[dict[str, Any]] = []
+        first_id, entries = sum(counts.values()), list[dict[str, Any]]()
         for query, grades in _judged(rows, split, wanted, taken, draw):
             levels.update(grades[grades > 0].tolist())
             relevant.append(int((grades > 0).sum()))
@@ -334,22 +318,12 @@ def _annotate(
             entries.append(_entry(first_id + len(entries), query, rows, best, similarities, grades=grades))
         write_json(folder / f"{split}.json", entries)
         counts[split] = len(entries)
-        first_id += len(entries)
-    ranked = []
-    learned = set(of_split["train"])
-    own = np.flatnonzero([one_pool or row.film.video_id in learned for row in rows])
     queries = [query for row, query in _train_queries(rows, taken, draw) if row.film.video_id in learned]
-    for number, query in enumerate(queries, start=first_id):
-        similarities = similar(query)
-        if similarity == TRUTH:
-            grades = _grades(query, rows)
-            best = own[
-                np.lexsort((-similarities[own], -grades[own]))[: min(max(tops), (grades[own] > 0).sum())]
-            ]
-            similarities = grades / 4
-        else:
-            best = own[np.argsort(-similarities[own], kind="stable")[: max(tops)]]  # unjudged
-        ranked.append(_entry(number, query, rows, best, similarities))
+    own = np.flatnonzero([one_pool or row.film.video_id in learned for row in rows])
+    ranked = [
+        _entry(number, query, rows, *_nearest(query, rows, own, similar, top=max(tops), by=similarity))
+        for number, query in enumerate(queries, start=sum(counts.values()))
+    ]
     for top in tops:
         entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
         write_json(folder / f"train_top{top:02d}.json", entries)
@@ -359,7 +333,7 @@ def _annotate(
     return GridhouseReport(
         videos=len(films),
         moments=len(seen),
-        mean_duration=_mean(corpus.values()),
+        mean_duration=_mean(corpus),
         mean_moment=_mean(row.end - row.start for row in seen),
         mean_ratio=_mean((row.end - row.start) / row.duration for row in seen),
         queries=counts,
@@ -367,6 +341,43 @@ def _annotate(
         levels=dict(sorted(levels.items())),
         unanswered=unanswered,
     )
+
+
+def _stories(folder: Path, films: Sequence[Film]) -> tuple[list[_Row], list[float]]:
+    """The moments of films, and the films' seconds; what is true of these is written."""
+    rows, corpus, edits = list[_Row](), dict[str, float](), dict[str, Any]()
+    for film in films:
+        story = film.story()
+        corpus[film.video_id] = round(story.duration, 3)
+        rows.extend(_rows(film, story))
+        if story.truth is not None:
+            edits[film.video_id] = story.truth
+    write_json(folder / "video_corpus.json", corpus)
+    if edits:
+        write_json(folder / "edits.json", edits)
+    return rows, list(corpus.values())
+
+
+def _split(folder: Path, films: Sequence[Film], training_videos: int | None) -> set[str]:
+    """Write which films are of which split; the ids of those to learn from."""
+    of_split: dict[str, list[str]] = {"train": [], "val": [], "test": []}
+    for film in films:
+        of_split[film.split].append(film.video_id)
+    of_split["train"] = of_split["train"][:training_videos]
+    write_json(folder / "splits.json", of_split)
+    return set(of_split["train"])
+
+
+def _nearest(
+    query: _Query, rows: Sequence[_Row], own: NDArray[np.int64], similar: _Similar, *, top: int, by: str
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Places of the rows among ``own`` that a training query is answered by, unjudged, and their likeness."""
+    similarities = similar(query)
+    if by != TRUTH:
+        return own[np.argsort(-similarities[own], kind="stable")[:top]], similarities
+    grades = _grades(query, rows)
+    best = np.lexsort((-similarities[own], -grades[own]))[: min(top, (grades[own] > 0).sum())]
+    return own[best], grades / 4
 
 
 def _mean(values: Iterable[float]) -> float:
