@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -231,56 +231,52 @@ def compact(store: LibraryStore) -> int:
     kinds = {"frames": store.frame_features, "cues": store.cue_features}
     with store.writing():
         videos, before = catalogue.videos(), _bytes(store)
-        rough = catalogue.by_key_frames()
-        also = {"frames": catalogue.unfinished_extents(), "cues": {}}
+        contents = {video.hash for video in videos} | catalogue.unfinished_extents().keys()
         # Numbers are never used again: readers may still have the shards that bore them.
         first = {
             kind: max([*features.shards(), catalogue.feature_end(kind)[0], catalogue.last_shard()]) + 1
             for kind, features in kinds.items()
         }
         try:
-            copies = {
-                kind: _copied(
-                    features,
-                    [
-                        *(getattr(one, kind) for one in videos if kind != "frames" or one.row not in rough),
-                        *also[kind].values(),
-                    ],
-                    first[kind],
-                )
-                for kind, features in kinds.items()
-            }
-            by_key_frames, end_of_key_frames = _copied(
-                store.frame_features, [one.frames for one in videos if one.row in rough],
-                copies["frames"][1][0] + 1,
-            )  # fmt: skip
-            others, end_of_others = _others_copied(store, end_of_key_frames[0] + 1)
-            with catalogue.transaction():
-                catalogue.forget_removed()
-                copied = {"frames": copies["frames"][0] | by_key_frames, "cues": copies["cues"][0]}
-                for video in videos:
-                    places = {"frames": video.frames, "cues": video.cues}
-                    frames, cues = (at and copied[kind][at] for kind, at in places.items())
-                    catalogue.relocate(video.row, frames, cues)
-                for content, place in also["frames"].items():
-                    catalogue.relocate_unfinished(content, copies["frames"][0][place])
-                for (row, key), extent in others.items():
-                    if extent is None:
-                        catalogue.drop_other_frames(key, row)
-                    else:
-                        catalogue.relocate_other_frames(row, key, extent)
-                for kind, (_, end) in copies.items():
-                    catalogue.set_feature_end(kind, *end)
-                catalogue.set_feature_end(KEY_FRAMES, *end_of_key_frames)
-                catalogue.set_feature_end(OTHER_FRAMES, *end_of_others)
+            _change_over(store, videos, first)
         finally:
             for kind, features in kinds.items():
                 features.delete_unused(first[kind], catalogue.feature_end(kind)[0])
-        contents = {video.hash for video in videos} | also["frames"].keys()
         store.stills.keep_only(contents)
         with closing(VerdictStore(store.folder)) as verdicts:
             verdicts.keep_only(contents)
         return before - _bytes(store)
+
+
+def _change_over(store: LibraryStore, videos: Sequence[VideoRow], first: Mapping[str, int]) -> None:
+    """Copy features that are in use into shards from some numbers on, and have the catalogue name these."""
+    catalogue = store.catalogue
+    rough, unfinished = catalogue.by_key_frames(), catalogue.unfinished_extents()
+    whole = [one.frames for one in videos if one.row not in rough]
+    frames, end_of_frames = _copied(store.frame_features, [*whole, *unfinished.values()], first["frames"])
+    cues, end_of_cues = _copied(store.cue_features, [one.cues for one in videos], first["cues"])
+    by_key_frames, end_of_key_frames = _copied(
+        store.frame_features, [one.frames for one in videos if one.row in rough], end_of_frames[0] + 1
+    )
+    others, end_of_others = _others_copied(store, end_of_key_frames[0] + 1)
+    with catalogue.transaction():
+        catalogue.forget_removed()
+        copied = frames | by_key_frames
+        for video in videos:
+            catalogue.relocate(
+                video.row, video.frames and copied[video.frames], video.cues and cues[video.cues]
+            )
+        for content, place in unfinished.items():
+            catalogue.relocate_unfinished(content, frames[place])
+        for (row, key), extent in others.items():
+            if extent is None:
+                catalogue.drop_other_frames(key, row)
+            else:
+                catalogue.relocate_other_frames(row, key, extent)
+        catalogue.set_feature_end("frames", *end_of_frames)
+        catalogue.set_feature_end("cues", *end_of_cues)
+        catalogue.set_feature_end(KEY_FRAMES, *end_of_key_frames)
+        catalogue.set_feature_end(OTHER_FRAMES, *end_of_others)
 
 
 def ends_with_compaction(store: LibraryStore) -> list[str]:
