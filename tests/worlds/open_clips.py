@@ -92,8 +92,10 @@ def _mean_text(formulas: Formulas, ids: list[int]) -> Array:
     return formulas.linear("text.proj.2", formulas.gelu(formulas.linear("text.proj.0", mean)))
 
 
-def _first_text(formulas: Formulas, ids: list[int]) -> Array:
-    return formulas.linear("text.proj", formulas.bert_states("text.transformer.", ids, 2, 2)[0])
+def _first_text(first_place: int) -> Text:
+    return lambda formulas, ids: formulas.linear(
+        "text.proj", formulas.bert_states("text.transformer.", ids, 2, first_place)[0]
+    )
 
 
 def _clip_frame(heads: int) -> Frame:
@@ -184,6 +186,33 @@ KINDS: dict[str, Kind] = {
             },
             CLIP_PIXELS,
         ),
-        _clip_frame(3), _first_text, sizes={"hf": XLMR},
+        _clip_frame(3), _first_text(2), sizes={"hf": XLMR},
+    ),
+    "roberta": Kind(
+        _config(
+            VISION,
+            {"context_length": 12, "hf_model_name": "roberta-base", "hf_tokenizer_name": "roberta-base"},
+            CLIP_PIXELS, quick_gelu=True,
+        ),
+        _clip_frame(3), _mean_text, frame_gelu="quick", sizes={"hf": XLMR},
+    ),
+    "bert": Kind(
+        _config(
+            VISION,
+            {
+                "context_length": 12, "hf_model_name": "bert-base-uncased", "hf_proj_type": "linear",
+                "hf_pooler_type": "cls_last_hidden_state_pooler",
+            },
+            CLIP_PIXELS,
+        ),
+        _clip_frame(3), _first_text(0), text_eps=1e-12, sizes={"hf": XLMR},
+    ),
+    "timm-quickgelu": Kind(
+        _config(
+            _timm("vit_tiny_patch14_clip_quickgelu_224", timm_pool="token", timm_proj=None), TEXTS,
+            CLIP_PIXELS, custom_text=True, quick_gelu=True,
+        ),
+        lambda formulas, picture: formulas.timm_frame(picture, 3), _clip_text("text."),
+        frame_gelu="quick", text_gelu="quick", sizes={"timm": TIMM | {"class_token": True}},
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,9 @@ _MOST_LOG_SCALE = 20.0  # of published ones 4.6 to 5
 CURVE_OPTIONS = ("context", "level", "floor", "before", "after", "coarse_share")
 """Options of ``moviola.retrieval.CurveRefiner``."""
 
+_LARGEST_SIDE = 4096  # of published ones 224 to 512
+_FEWEST_TOKENS = 3  # the beginning of a text, its end, and one between
+
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
@@ -85,6 +88,11 @@ class ClipEncoder(CheckpointEncoder):
                 f"{checkpoint.folder}: config.json is for {what}{trained_for} pixels, "
                 f"preprocessor_config.json for {self.frame_size.width}x{self.frame_size.height}; correct the "
                 "one that is wrong"
+            )
+        if self._is.longest < _FEWEST_TOKENS:
+            raise DataError(
+                f"{checkpoint.folder}: texts of {self._is.longest} tokens by its settings "
+                "(max_position_embeddings, or context_length); fetch the checkpoint again"
             )
 
     @cached_property
@@ -203,7 +211,22 @@ class ClipEncoder(CheckpointEncoder):
 
     @cached_property
     def _tokenize(self) -> Tokenize:
-        return self._is.tokenizer()
+        tokenize, end = self._is.tokenizer(), self._is.text_settings.get("eos_token_id")
+        named = end is not None and self._is.texts.pool == "end"
+        return partial(self._ended, tokenize, end) if named else tokenize
+
+    def _ended(self, tokenize: Tokenize, end: int, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids; DataError: not with the token whose state is that of the text, or first, where a causal
+        tower has seen nothing of it: all texts would be alike.
+        """
+        rows = tokenize(texts)
+        first = [len(row) > 1 and row[0] == end and self._is.texts.causal for row in rows]
+        if any(first) or not all(end in row for row in rows):
+            raise DataError(
+                f"{self._checkpoint.folder}: texts end with the token {end} by its settings (eos_token_id, "
+                "eos_id), but not by its tokenizer; take both from the same checkpoint"
+            )
+        return rows
 
     @property
     def _longest(self) -> int:
@@ -368,6 +391,13 @@ def _counted(value: Any, name: str, source: str) -> int:
     )
 
 
+def _pixels(side: Any) -> int:
+    """A side in pixels; TypeError: none, or one to which no frame is scaled."""
+    if type(side) is not int or not 0 < side <= _LARGEST_SIDE:
+        raise TypeError
+    return side
+
+
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
     size, or an unknown interpolation.
@@ -387,9 +417,11 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
         if "max_num_patches" in preprocessor:
             return _by_patches(preprocessor, folder, interpolation)
         if crop and "shortest_edge" in size:
-            return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
-        if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
-            return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
+            height, width, edge = map(_pixels, (crop["height"], crop["width"], size["shortest_edge"]))
+            if edge >= max(height, width):
+                return FrameSize(height, width, "crop", edge, interpolation)
+        elif "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
+            return FrameSize(_pixels(size["height"]), _pixels(size["width"]), "stretch", 0, interpolation)
     raise DataError(
         f"{folder}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
         "take a checkpoint of fixed resolution"

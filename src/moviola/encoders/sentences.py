@@ -21,8 +21,8 @@ from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import Checkpoint, languages_of_card, read_json
 from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.formats.sections import tower_settings
 from moviola.encoders.graphs import sentence_states
+from moviola.encoders.sections import tower_settings
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.token_rows import TokenRows
 from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer

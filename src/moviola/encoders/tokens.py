@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
+from moviola.encoders.sections import Section
 from moviola.encoders.token_files import TOKENIZER_FILES, read_tokenizer
 from moviola.errors import DataError, MissingDependency, MissingModel
 from moviola.values import dataclass
@@ -54,14 +55,14 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     SigLIP was trained on lower-case text without punctuation, SigLIP 2 on lower-case text
     (``do_lower_case``).
     """
-    settings = checkpoint.json("tokenizer_config.json")
+    settings = _settings(checkpoint)
     longest = text_config["max_position_embeddings"]
     tokenizer = open_tokenizer(checkpoint, longest)
     end, pad = (_special_id(checkpoint, tokenizer, settings, name) for name in ("eos_token", "pad_token"))
-    lower = settings.get("do_lower_case", True)
-    sentencepiece = str(settings.get("tokenizer_class", "")).startswith("SiglipTokenizer")
-    left = settings.get("padding_side", "right") == "left"
-    close = [end] if sentencepiece or settings.get("add_eos_token", False) else []
+    lower = settings.flag("do_lower_case", True)
+    sentencepiece = settings.text("tokenizer_class").startswith("SiglipTokenizer")
+    left = settings.one_of("padding_side", {"right": False, "left": True}, "right")
+    close = [end] if settings.flag("add_eos_token") or sentencepiece else []
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
         if lower:
@@ -108,11 +109,9 @@ _CLOSING = ("T5Tokenizer", "SiglipTokenizer")
 
 def ruled_tokenizer(checkpoint: Checkpoint, rules: TokenRules, vocabulary: int) -> Tokenize:
     """The tokens of a tower in open_clip's format, which are below ``vocabulary``."""
-    settings = checkpoint.json("tokenizer_config.json")
+    settings = _settings(checkpoint)
     tokenizer = open_tokenizer(checkpoint, rules.longest)
-    ends = str(settings.get("tokenizer_class", "")).startswith(_CLOSING) or settings.get(
-        "add_eos_token", False
-    )
+    ends = settings.flag("add_eos_token") or settings.text("tokenizer_class").startswith(_CLOSING)
     close = [_special_id(checkpoint, tokenizer, settings, "eos_token")] if ends else []
     # CLIP's own is filled with zeros, whatever its file says.
     pad = _special_id(checkpoint, tokenizer, settings, "pad_token") if rules.padded and rules.named else 0
@@ -149,13 +148,18 @@ def _filled(rows: list[list[int]], longest: int, pad: int, *, left: bool = False
     return [fill + ids if left else ids + fill for ids, fill in zip(rows, fills, strict=True)]
 
 
-def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: dict[str, Any], name: str) -> int:
-    token = settings.get(name) or "</s>"
-    token = token["content"] if isinstance(token, dict) else token
-    number = tokenizer.id_of(token)
+def _settings(checkpoint: Checkpoint) -> Section:
+    file = "tokenizer_config.json"
+    return Section(checkpoint.folder / file, "", checkpoint.json(file))
+
+
+def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: Section, name: str) -> int:
+    token = settings.given(name) or "</s>"
+    token = token.get("content") if isinstance(token, dict) else token
+    number = tokenizer.id_of(token) if isinstance(token, str) else None
     if number is None:
         raise DataError(
-            f"{checkpoint.folder}: {name} {token!r} is not in the vocabulary; fetch the model again"
+            f"{checkpoint.folder}: {name} {token!r:.80} is not in the vocabulary; fetch the model again"
         )
     return number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import string
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+import chinese_clips
 import open_clips
 from moviola.encoders import CONSE, DEMO
 
@@ -268,6 +270,8 @@ def own_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:
         CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=77).save_pretrained(folder)
         return
     special = ["<s>", "<pad>", "<unk>", "[3]", "[4]", "[5]", "[6]", "</s>"]
+    if named.startswith("bert"):  # whose padding is the first
+        special[:2] = reversed(special[:2])
     vocab, merges = bpe_vocabulary(special, "", ["▁", *string.ascii_letters])
     tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
@@ -277,7 +281,7 @@ def own_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:
         settings |= {"tokenizer_class": "T5Tokenizer"}
     else:
         tokenizer.post_processor = processors.RobertaProcessing(
-            ("</s>", 7), ("<s>", 0), add_prefix_space=False
+            ("</s>", 7), ("<s>", special.index("<s>")), add_prefix_space=False
         )
     tokenizer.save(str(folder / "tokenizer.json"))
     write_json(folder / "tokenizer_config.json", settings)
@@ -287,6 +291,42 @@ def own_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:
 def write_tokenizer() -> Callable[[Path, Mapping[str, Any]], None]:
     """:func:`own_tokenizer`."""
     return own_tokenizer
+
+
+def of_open_clip(name: str) -> Callable[[Path], Path]:
+    """What writes a checkpoint of ``open_clips.KINDS`` with its tokenizer."""
+
+    def make(folder: Path) -> Path:
+        own_tokenizer(folder, open_clips.KINDS[name].config)
+        return open_clips.KINDS[name].make(folder)
+
+    return make
+
+
+EVERY: dict[str, Callable[[Path], Path]] = {
+    "clip": clip_checkpoint, "siglip": siglip_checkpoint, "naflex": naflex_checkpoint,
+    "chinese-clip": chinese_clips.make,
+    **{f"open_clip {name}": of_open_clip(name) for name in open_clips.KINDS},
+}  # fmt: skip
+"""Every architecture in every format that is read; a test compares them with the product's own tables."""
+
+
+@pytest.fixture(scope="session")
+def every_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """A tiny checkpoint of each of :data:`EVERY`, which stay as they are."""
+    place, made = tmp_path_factory.mktemp("every"), {}
+    for name, make in EVERY.items():
+        torch.manual_seed(0)
+        folder = place / name.replace(" ", "-")
+        folder.mkdir()
+        made[name] = make(folder)
+    return made
+
+
+@pytest.fixture(params=EVERY)
+def each(request: pytest.FixtureRequest, every_checkpoint: Mapping[str, Path], tmp_path: Path) -> Path:
+    """A copy of a checkpoint of each of :data:`EVERY` in turn, in this test's folder."""
+    return Path(shutil.copytree(every_checkpoint[request.param], tmp_path / "checkpoint"))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,14 @@ import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-import random_checkpoints
 from among_others import require_the_same_alone
+from chinese_clips import VOCABULARY, make
 from moviola.encoders import load_encoder
 from moviola.errors import DataError
 from towers_by_formula import Formulas, cosines
 
-SIGNS = "一只红色的机器人捡起钥匙在房间里打开门蓝球"
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(SIGNS), "key", "##s", ",", "!"]
 QUERIES = ["一只红色的机器人", "蓝色的球, KEYS!", "", "门" * 80, "龘 x"]
 LONGEST = 52
-
-
-def make(folder: Path) -> Path:
-    vision = {
-        "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 3,
-        "image_size": 32, "patch_size": 8,
-    }  # fmt: skip
-    texts = {
-        "vocab_size": len(VOCABULARY), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "max_position_embeddings": 64,
-    }  # fmt: skip
-    random_checkpoints.chinese_clip(folder, vision, texts, 16)
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-    pixels: dict[str, Any] = {"size": {"height": 32, "width": 32}, "do_center_crop": False, "resample": 3}
-    (folder / "preprocessor_config.json").write_text(json.dumps(pixels))
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +17,20 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from moviola.encoders import load_encoder, load_sentence_encoder
-from moviola.errors import DataError, InvalidValue
+from moviola.encoders.formats.open_clip import HF_TEXTS, TIMM_TOWERS
+from moviola.encoders.formats.transformers import FAMILIES
+from moviola.errors import DataError, InvalidValue, MoviolaError
 
 WRONG: dict[str, tuple[Any, ...]] = {
     "hidden_size": (0, -1, 1.5, "x", [], {}, True, float("nan")),
     "num_hidden_layers": (0, 1, 1.5, "x", []),
     "num_attention_heads": (0, -1, 5, 1.5, "x", True),
-    "layer_norm_eps": (0, -1, "x", [], {}, float("nan")),
+    "layer_norm_eps": (0, -1, 10**12, "x", [], {}, float("nan")),
     "hidden_act": ([], {}, 3),
 }
 """By settings of both towers; of two layers one is not computed in silence, and 5 heads share no width."""
 OF_TEXTS: dict[str, tuple[Any, ...]] = {
-    "max_position_embeddings": (0, -1, 1.5, "x", [], True, 10**12),
+    "max_position_embeddings": (0, 1, -1, 1.5, "x", [], True, 10**12),
     "vocab_size": (0, -1, "x", [], 10**12),
     "eos_token_id": ([], -1, "x", True),
 }
@@ -106,6 +111,135 @@ def test_settings_that_are_none_are_named(folder: Path) -> None:
                 with pytest.raises(DataError, match=key) as caught:
                     used(folder)
                 assert str(folder) in str(caught.value)
+
+
+# ---- of every format ---------------------------------------------------------------------------------------
+
+OF_ANOTHER_KIND = ("☃", [], {}, -1, float("nan"))
+STRANGE = (*OF_ANOTHER_KIND, 0, 1.5, True, 1, 10**12, [1], {"a": 1})
+TOKENS = ("tokenizer.json", "vocab.json", "special_tokens_map.json")
+INNER = re.compile(r"mlp\.(c_fc|fc1)\.weight|intermediate\.dense\.weight")
+"""Matrices that all towers have."""
+
+
+def test_every_format_is_among_them(every_checkpoint: Mapping[str, Path]) -> None:
+    """What a table of the product names, and no checkpoint here is, would be tried by nobody."""
+    types, towers, texts = set(), set[str](), set[str]()
+    for folder in every_checkpoint.values():
+        config = read_settings(folder / "config.json")
+        types.add(config.get("model_type"))
+        model = read_settings(folder / "open_clip_config.json").get("model_cfg", {})
+        towers.add(model.get("vision_cfg", {}).get("timm_model_name", ""))
+        texts.add(model.get("text_cfg", {}).get("hf_model_name", "").rsplit("/")[-1])
+    assert types - {None} == FAMILIES.keys()
+    untried = [one for one in TIMM_TOWERS if not any(re.fullmatch(one, name) for name in towers)]
+    untried += [
+        kind
+        for kind in HF_TEXTS
+        if kind not in {next(filter(name.startswith, HF_TEXTS), "") for name in texts}
+    ]
+    assert not untried
+
+
+def read_settings(path: Path) -> Any:
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def places_in(settings: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where in an object something stands, in depth."""
+    inside = settings.items() if isinstance(settings, dict) else enumerate(settings)
+    for key, value in inside:
+        yield (*above, key)
+        if isinstance(value, dict | list):
+            yield from places_in(value, (*above, key))
+
+
+def with_another(settings: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """A copy that has another value in one place."""
+    copy = inside = json.loads(json.dumps(settings))
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    return copy
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(len(STRANGE), marks=pytest.mark.long)])
+def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Path, most: int) -> None:
+    """Each place of each file gets a strange value, another one each time: the file is named, or what stands
+    there is not read. A value of another kind that gives other features would be a wrong index in silence.
+    """
+
+    def texts() -> NDArray[np.float32]:
+        encoder = load_encoder(str(each), device="cpu")
+        assert encoder.dim and encoder.match
+        return encoder.encode_text(["a red ball"])
+
+    wanted = texts()
+    first = zlib.crc32(str(sorted(path.name for path in each.iterdir())).encode())
+    for file in sorted(each.glob("*.json")):
+        if file.name in TOKENS:
+            continue
+        settings = json.loads(file.read_text())
+        for number, place in enumerate(places_in(settings), first):
+            for value in (STRANGE[(number + more) % len(STRANGE)] for more in range(most)):
+                with changed(file, partial(with_another, place=place, value=value)):
+                    try:
+                        found = texts()
+                        if most > 1:  # which takes four times as long
+                            encoder = load_encoder(str(each), device="cpu")
+                            assert np.isfinite(encoder.encode_frames(frames(encoder))).all()
+                    except MoviolaError as error:
+                        assert str(each) in str(error), (file.name, place, value, error)
+                        continue
+                assert np.isfinite(found).all(), (file.name, place, value)
+                if value in OF_ANOTHER_KIND:
+                    message = f"{file.name} {place} {value}"
+                    np.testing.assert_allclose(found, wanted, atol=1e-4, err_msg=message)
+
+
+def test_weights_of_any_format_that_are_none_are_named(each: Path) -> None:
+    """Cut short, of another length than it says, without a tensor, with one of another shape, or with NaN."""
+    (file,) = each.glob("*.safetensors")
+    whole, tensors = file.read_bytes(), load_file(file)
+    names = sorted(name for name in tensors if INNER.search(name))
+    assert len(names) >= 2
+    damages: dict[str, Any] = {
+        "cut": whole[: len(whole) // 2], "empty": b"", "header": b"\xff" * 8 + whole[8:],
+        "no header": (8).to_bytes(8, "little") + b"[1, 2]  " + whole[64:],
+    }  # fmt: skip
+    for name in (names[0], names[-1]):
+        value = tensors[name]
+        damages |= {
+            f"{name}: missing": {key: one for key, one in tensors.items() if key != name},
+            f"{name}: turned": tensors | {name: np.ascontiguousarray(value.T[:, :-1])},
+            f"{name}: NaN": tensors | {name: np.full_like(value, np.nan)},
+        }
+    for damage, content in damages.items():
+        file.write_bytes(content) if isinstance(content, bytes) else save_file(content, file)
+        with pytest.raises(MoviolaError) as caught:
+            encoder = load_encoder(str(each), device="cpu")
+            encoder.encode_text(["a red ball"])
+            encoder.encode_frames(frames(encoder))
+        assert str(file) in str(caught.value), (damage, caught.value)
+        name = damage.rpartition(": ")[0]
+        assert name in str(caught.value), (damage, caught.value)
+
+
+def test_an_end_of_texts_that_is_none_is_named(make_clip: Callable[..., Path]) -> None:
+    """All texts had the same features: the state of their first token, which has seen nothing of them."""
+    folder = make_clip()
+    for end in (0, 5, 10**12):
+        with (
+            changed(
+                folder / "config.json",
+                lambda given, end=end: {
+                    **given,
+                    "text_config": {**given["text_config"], "eos_token_id": end},
+                },
+            ),
+            pytest.raises(DataError, match=rf"{folder}: texts end with the token {end} by its settings"),
+        ):
+            used(folder)
 
 
 def test_settings_that_are_null_are_as_if_missing(folder: Path) -> None:

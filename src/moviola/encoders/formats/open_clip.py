@@ -23,9 +23,9 @@ from moviola.encoders.checkpoints import (
 )
 from moviola.encoders.formats import open_clip_names as names
 from moviola.encoders.formats.description import Description
-from moviola.encoders.formats.sections import Section
 from moviola.encoders.names import Names, Part
 from moviola.encoders.pictures import FrameParts
+from moviola.encoders.sections import Section
 from moviola.encoders.text_parts import Linear, TextParts
 from moviola.encoders.token_files import TOKENIZER_FILES, has_tokenizer
 from moviola.encoders.tokens import CLEANINGS, Tokenize, TokenRules, ruled_tokenizer
@@ -261,7 +261,7 @@ def _pictures(given: Section, dim: int, activation: str) -> Pictures:
 def _layers(given: Section, activation: str) -> dict[str, Any]:
     """Settings of norms and activations."""
     norms, acts = given.section("norm_kwargs"), given.section("act_kwargs")
-    epsilon = norms.number("eps", 1e-5)
+    epsilon = norms.epsilon("eps", 1e-5)
     approximate = acts.one_of("approximate", _ACTIVATIONS, "none")
     norms.done()
     acts.done()

@@ -13,11 +13,12 @@ from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.formats.description import Description
-from moviola.encoders.formats.sections import Section, tower_settings
 from moviola.encoders.names import Names, Part, filters, piece
 from moviola.encoders.pictures import FrameParts
+from moviola.encoders.sections import Section, tower_settings
 from moviola.encoders.text_parts import Linear, TextParts
 from moviola.encoders.tokens import Tokenize, bert_tokenizer, clip_tokenizer, siglip_tokenizer
+from moviola.encoders.towers import ACTIVATIONS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingModel
 from moviola.values import dataclass
@@ -167,13 +168,18 @@ def describe(checkpoint: Checkpoint) -> Description:
         text["model_type"] = family.text_kind
     if text.get("eos_token_id") == 2:  # written before the configuration named the right one
         text["eos_token_id"] = None
+    frames = _settings(checkpoint, "vision_config", family.vision_defaults)
+    if family.frames.varied:  # others of another activation are computed by transformers
+        Section(checkpoint.folder / "config.json", "vision_config", frames).one_of(
+            "hidden_act", ACTIVATIONS, ""
+        )
     own = Section(checkpoint.folder / "config.json", "", config)
     size = own.whole("projection_dim", text.get("projection_size") or text["hidden_size"])
     few = text.get("vocab_size", 0) < _MANY_TOKENS
     return Description(
         frames=family.frames,
         texts=family.texts,
-        frame_settings=_settings(checkpoint, "vision_config", family.vision_defaults),
+        frame_settings=frames,
         text_settings=text,
         preprocessor=_preprocessor(checkpoint, family.preprocessor_defaults),
         weights=weights,

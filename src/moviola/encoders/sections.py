@@ -42,6 +42,10 @@ class Section:
         given = self._left.pop(key, None)
         return Section(self.path, self._at(key), {} if given is None else given)
 
+    def given(self, key: str) -> Any:
+        """What stands there, of any kind; None where it is not stated."""
+        return self._taken(key, None)
+
     def whole(self, key: str, default: int) -> int:
         """A whole number above 0."""
         given = self._taken(key, default)
@@ -55,6 +59,13 @@ class Section:
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
             raise self.wrong(key, given, "a number above 0")
         return float(given)
+
+    def epsilon(self, key: str, default: float) -> float:
+        """What a norm adds to a variance: above 0, below 1."""
+        given = self.number(key, default)
+        if given >= 1:
+            raise self.wrong(key, given, "a number above 0, below 1")
+        return given
 
     def three(self, key: str, default: Iterable[float], *, above_zero: bool = False) -> list[float]:
         """A finite number for each channel of a pixel."""
@@ -156,7 +167,7 @@ def tower_settings(
         token = made[key]
         if token is not None and (isinstance(token, bool) or not isinstance(token, int) or token < 0):
             raise section.wrong(key, token, "the number of a token")
-    made["layer_norm_eps"] = section.number("layer_norm_eps", 1)
+    made["layer_norm_eps"] = section.epsilon("layer_norm_eps", 1)
     made["hidden_act"] = section.text("hidden_act")
     return made
 
