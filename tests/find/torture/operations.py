@@ -234,6 +234,14 @@ def _use_encoder(folder: Path, films: Path) -> None:
         library.indexer.use_encoder(str(films.with_name("encoder")))
 
 
+def _use_all(folder: Path, films: Path) -> None:
+    """Encoder, precision, frame rate and segments in one command."""
+    with Library(folder) as library:
+        library.indexer.use_encoder(
+            str(films.with_name("encoder")), precision="bf16", frame_rate=2.0, segment_seconds=3.0
+        )
+
+
 def _before_encoder(folder: Path) -> None:
     with Library(folder / "library") as library:
         library.indexer.use(refiner="demo")
@@ -391,6 +399,8 @@ CHANGES: dict[str, Operation] = {
         _opened(lambda library: library.indexer.use_encoder(frame_rate=2.0, segment_seconds=3.0))
     ),
     "use segments": Operation(_opened(lambda library: library.indexer.use_encoder(segment_seconds=3.0))),
+    "use precision": Operation(_opened(lambda library: library.indexer.use_encoder(precision="bf16"))),
+    "use all at once": Operation(_use_all, _before_encoder),
     "use weights": Operation(_use_weights, _before_weights),
     "use encoder without files": Operation(_without_files, _before_without_files),
     "change of encoder goes on": Operation(_goes_on, _before_goes_on),
