@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -27,6 +28,8 @@ STOPPED = "stopped"
 """Cause of a reply that nobody waits for any more."""
 
 _MOST_BYTES = 1 << 18  # of a reply; a verdict takes some hundred
+_SHORTEST_SECRET = 8  # letters; servers that want no key get a word such as "none"
+_ESCAPE = re.compile(r"\\(?:u00([0-7][0-9a-fA-F])|([\"\\/]))")
 _LONGEST_PAUSE = 20.0  # seconds that a busy server is waited for
 _BUSY = frozenset({429, 503})
 # Statuses after which no other request would fare better.
@@ -121,7 +124,11 @@ class Endpoint:
                 raise NoReply(f"the server is busy for another {wait:g} s", all=True)
             self.pause(stop, wait)
             answer = self._sent(body, left - wait, stop)
-        return _content(answer)
+        said = _content(answer)
+        if len(self.key) >= _SHORTEST_SECRET and self.key in _ESCAPE.sub(_letter, said):
+            # It would be printed, kept and handed on with what the model says.
+            raise NoReply(f"a reply with the key of {KEY} in it, which is not read")
+        return said
 
     def _sent(self, body: str, seconds: float, stop: Event) -> Answer:
         if stop.is_set():
@@ -142,6 +149,11 @@ class Endpoint:
 
 
 _EXAMPLE = "http://localhost:11434/v1"
+
+
+def _letter(escape: re.Match[str]) -> str:
+    """What an escape of JSON stands for."""
+    return chr(int(escape[1], 16)) if escape[1] else escape[2]
 
 
 def _seconds_of(retry_after: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from threading import Event
 from typing import Any
 
@@ -84,6 +85,18 @@ def test_the_key_comes_from_the_environment_alone(monkeypatch: pytest.MonkeyPatc
     model.endpoint(key="k").reply(MESSAGES)
     ChatModel(said("yes")).endpoint().reply(MESSAGES)
     assert model.headers == [{"Authorization": "Bearer k"}]
+
+
+def test_a_reply_that_holds_the_key_is_not_read() -> None:
+    """It would stand in an answer, in its cache, in JSON and in logs, in letters or in escapes of them."""
+    key = 'sk-hunter/2"x'
+    for why in (json.dumps(f"see {key}")[1:-1], "".join(f"\\u{ord(letter):04X}" for letter in key)):
+        model = ChatModel(said(f'{{"verdict": "yes", "why": "{why}"}}'))
+        with pytest.raises(NoReply, match="a reply with the key") as raised:
+            model.endpoint(key=key).reply(MESSAGES)
+        assert "hunter" not in str(raised.value) and not raised.value.all
+        assert model.endpoint(key="other-hunter").reply(MESSAGES)
+    assert ChatModel(said("none")).endpoint(key="none").reply(MESSAGES) == "none"
 
 
 @pytest.mark.parametrize(
