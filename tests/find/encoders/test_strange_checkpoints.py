@@ -147,11 +147,11 @@ def read_settings(path: Path) -> Any:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def places_in(settings: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where in an object something stands, in depth."""
+def places_in(settings: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Where in an object something stands, in depth, and what."""
     inside = settings.items() if isinstance(settings, dict) else enumerate(settings)
     for key, value in inside:
-        yield (*above, key)
+        yield (*above, key), value
         if isinstance(value, dict | list):
             yield from places_in(value, (*above, key))
 
@@ -184,7 +184,7 @@ def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Pat
         if file.name in TOKENS:
             continue
         settings = json.loads(file.read_text())
-        for turn, place in enumerate(places_in(settings), first):
+        for turn, (place, there) in enumerate(places_in(settings), first):
             for value in (STRANGE[(turn + more) % len(STRANGE)] for more in range(most)):
                 with changed(file, partial(with_another, place=place, value=value)):
                     try:
@@ -196,7 +196,7 @@ def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Pat
                         assert str(each) in str(error), (file.name, place, value, error)
                         continue
                 assert np.isfinite(found).all(), (file.name, place, value)
-                if value in OF_ANOTHER_KIND:
+                if value in OF_ANOTHER_KIND and not (value == {} and isinstance(there, dict)):
                     message = f"{file.name} {place} {value}"
                     np.testing.assert_allclose(found, wanted, atol=1e-4, err_msg=message)
 
