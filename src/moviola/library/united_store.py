@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -36,7 +36,8 @@ from moviola.library.united_catalogue import STRIDE, UnitedCatalogue, names_of
 from moviola.retrieval.segments import segment_ids
 
 __all__ = [
-    "UnitedStore", "belongs_to_one", "copies_in", "home_of", "near_copies_in", "tags_in", "viewer_of",
+    "UnitedStore", "belongs_to_one", "copies_in", "home_of", "near_copies_in", "saved_picture_in",
+    "tags_in", "viewer_of",
 ]  # fmt: skip
 
 # Settings in which libraries may differ: a format that is read all the same, how each keeps its index, and
@@ -189,6 +190,19 @@ def require_alike(store: UnitedStore) -> None:
 def viewer_of(store: LibraryStore) -> Viewer:
     """Gives the present view of a library, or of several."""
     return UnitedViewer(store) if isinstance(store, UnitedStore) else Viewer(store)
+
+
+def saved_picture_in(store: LibraryStore, name: str) -> bytes:
+    """A picture of a saved search, of several libraries that of any; errors as in
+    :meth:`moviola.library.userdata.entries.UserData.picture`.
+    """
+    from moviola.library.userdata.entries import saved_picture
+
+    *others, last = store.parts if isinstance(store, UnitedStore) else [store]
+    for part in others:
+        with suppress(NotFound):
+            return saved_picture(part.folder, name)
+    return saved_picture(last.folder, name)
 
 
 def tags_in(store: LibraryStore) -> dict[str, frozenset[str]]:

@@ -1,33 +1,36 @@
 """What people keep in several libraries that are searched as one, as far as it belongs to their videos.
 
 Tags and ratings are those of all; what changes them goes to the library of their video, under the id that
-the video has there. Collections of all can be read, and are changed in the library that has them. Saved
-searches belong to one library.
+the video has there. Collections and saved searches of all can be read, and are changed in the library that
+has them. A saved search asks all libraries; what is new since it was opened is known to its library alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
 from moviola.errors import LibraryError, NotFound
 from moviola.files.names import nearest
-from moviola.library.united_store import UnitedStore, belongs_to_one, tags_in
+from moviola.library.united_store import UnitedStore, belongs_to_one, saved_picture_in, tags_in
 from moviola.library.userdata.entries import UserData
-from moviola.library.userdata.values import Collection, Entry, Kind, Mark, checked_kind, entry_of
+from moviola.library.userdata.values import Collection, Entry, Kind, Mark, SavedSearch, checked_kind, entry_of
 
 __all__ = ["UnitedUserData"]
 
 
 class UnitedUserData:
-    """Tags, ratings and collections of several libraries, with the ids that videos have among all.
+    """Tags, ratings, collections and saved searches of several libraries, with the ids that videos have among
+    all.
 
     Methods are those of :class:`moviola.library.userdata.entries.UserData`; whatever is no mark is only read.
 
     Raises:
-        LibraryError: the entry that is read, or changed, belongs to one library.
+        LibraryError: the entry that is changed belongs to one library.
     """
 
     def __init__(self, store: UnitedStore) -> None:
@@ -40,11 +43,11 @@ class UnitedUserData:
             part.close()
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
-        """Marks and collections of all, by kind and name. A collection whose name several libraries have
-        bears that of its library before it, as an id does.
+        """All entries, by kind and name. A collection or search whose name several libraries have bears that
+        of its library before it, as an id does.
         """
-        if kind is not None and checked_kind(kind) == "search":
-            raise self._belongs_to_one("saved searches")
+        if kind is not None:
+            checked_kind(kind)
         return sorted(
             (entry for _, entry in self._all() if kind in (None, entry.kind)),
             key=lambda entry: (entry.kind, entry.name),
@@ -65,11 +68,20 @@ class UnitedUserData:
         return tags_in(self._store)
 
     def pictures(self) -> dict[str, int]:
-        """None: pictures belong to saved searches."""
-        return {}
+        """Sizes in bytes of the pictures of saved searches, by name."""
+        return {name: size for part in self._parts for name, size in part.pictures().items()}
+
+    def picture(self, name: str) -> bytes:
+        """A picture of a saved search; errors as of one library."""
+        return saved_picture_in(self._store, name)
 
     def put(
-        self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
+        self,
+        kind: Kind,
+        name: str,
+        value: Mapping[str, Any] | BaseModel,
+        version: int | None = None,
+        pictures: Mapping[str, bytes] = {},
     ) -> Entry:
         """Store a mark in the library of its video; :class:`NotFound` where no library has that."""
         if checked_kind(kind) != "mark":
@@ -104,8 +116,8 @@ class UnitedUserData:
         return None
 
     def refuse(self, *_: object) -> NoReturn:
-        """Refused: lines of all that is kept are read into one library, as saved searches are run in one."""
-        raise self._belongs_to_one("saved searches, and the lines of all that is kept,")
+        """Refused: lines of all that is kept are read into one library, and what is new is counted in one."""
+        raise self._belongs_to_one("what is new in saved searches, and the lines of all that is kept,")
 
     export = take = alerted = opened = open_to = refuse
 
@@ -118,17 +130,12 @@ class UnitedUserData:
         return place, mark.model_copy(update={"video_id": video.video_id})
 
     def _all(self) -> Iterator[tuple[int, Entry]]:
-        """Marks and collections with the place of their library, named as they are among all."""
-        every = [
-            (place, entry)
-            for place, part in enumerate(self._parts)
-            for kind in ("collection", "mark")
-            for entry in part.entries(kind)
-        ]
-        names = [entry.name for _, entry in every if entry.kind == "collection"]
+        """Entries with the place of their library, named as they are among all."""
+        every = [(place, entry) for place, part in enumerate(self._parts) for entry in part.entries()]
+        names = Counter((entry.kind, entry.name) for _, entry in every)
         for place, entry in every:
             named = self._named(place, entry)
-            if entry.kind == "collection" and names.count(entry.name) > 1:
+            if entry.kind != "mark" and names[entry.kind, entry.name] > 1:
                 name = f"{self._store.catalogue.names[place]}:{entry.name}"
                 named = named.model_copy(update={"name": name})
             yield place, named
@@ -145,4 +152,21 @@ class UnitedUserData:
                 one.model_copy(update={"video_id": id_of(place, one.video_id)}) for one in value.moments
             ]
             return entry.model_copy(update={"value": value.model_copy(update={"moments": moments})})
-        return entry
+        question = _with_ids(value.root, partial(id_of, place))
+        return entry.model_copy(update={"value": SavedSearch(question)})
+
+
+def _with_ids(row: Any, id_of: Callable[[str], str]) -> Any:
+    """The JSON of a question with other ids of its videos.
+
+    >>> _with_ids({"query": {"wrong": [{"video_id": "beach"}]}, "videos": ["beach"]}, "2025:{}".format)
+    {'query': {'wrong': [{'video_id': '2025:beach'}]}, 'videos': ['2025:beach']}
+    """
+    if isinstance(row, Mapping):
+        return {
+            key: id_of(value) if key == "video_id"
+            else [*map(id_of, value)] if key == "videos" and value
+            else _with_ids(value, id_of)
+            for key, value in row.items()
+        }  # fmt: skip
+    return [_with_ids(one, id_of) for one in row] if isinstance(row, list) else row

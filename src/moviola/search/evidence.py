@@ -427,9 +427,9 @@ class EvidenceGatherer:
         if isinstance(term, LikePicture):
             return self.view.encoders.picture(term.path)
         if isinstance(term, KeptPicture):
-            from moviola.library.userdata.entries import saved_picture
+            from moviola.library.united_store import saved_picture_in
 
-            return self.view.encoders.picture(saved_picture(self.store.folder, term.picture))
+            return self.view.encoders.picture(saved_picture_in(self.store, term.picture))
         assert isinstance(term, LikeMoment)
         features, video = self.view.picture_features, self.store.catalogue.video(term.video_id)
         place = features.place_of(video.row)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from moviola.library import LibraryStore
-from moviola.library.united_store import UnitedStore, belongs_to_one, tags_in
+from moviola.library.united_store import UnitedStore, tags_in
 from moviola.search.filters import COLUMNS
 from moviola.search.library import Library
 from moviola.timing import stage
@@ -31,8 +31,9 @@ class Libraries(Library):
 
     Ids of videos are those of their libraries; where several have a video of one id, each has the name of its
     library before it: ``holiday:beach``. An error of one library is an error of the search: nothing is left
-    out in silence. Tags and ratings are those of all, and are kept in the library of their video
-    (:mod:`moviola.library.united_userdata`); concepts are read from the first.
+    out in silence. Tags and ratings are those of all, and are kept in the library of their video; saved
+    searches and collections of all are read, and concepts from the first
+    (:mod:`moviola.library.united_userdata`).
 
     Args:
         folders: of the libraries, all built with the same encoders, models, segment length and frame rate.
@@ -77,14 +78,9 @@ class Libraries(Library):
         return tags_in(self.store)
 
     @cached_property
-    def userdata(self) -> UnitedUserData:  # type: ignore[override]  # saved searches belong to one library
-        """Tags, ratings and collections of all."""
+    def userdata(self) -> UnitedUserData:  # type: ignore[override]  # most is only read
+        """Tags, ratings, collections and saved searches of all."""
         from moviola.library.united_userdata import UnitedUserData
 
         assert isinstance(self.store, UnitedStore)
         return UnitedUserData(self.store)
-
-    @property
-    def saved(self) -> NoReturn:
-        """Refused: saved searches belong to one library."""
-        raise belongs_to_one(self.store, "saved searches")

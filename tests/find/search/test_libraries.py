@@ -20,6 +20,7 @@ from command_line import Outcome
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.userdata.values import Mark
 from moviola.search import (
+    Asked,
     Filter,
     Libraries,
     Library,
@@ -336,9 +337,8 @@ def test_writing_needs_one_library(joined: Callable[..., Libraries]) -> None:
         lambda: both.index("films"),
         lambda: both.indexer.remove(["kitchen"]),
         lambda: both.concepts.teach("red", Marked(None, (MarkedMoment("red door", 1.0, 5.0),))),
-        lambda: both.saved,
+        lambda: both.saved.save("red", Asked(Text("red"))),
         lambda: both.userdata.put("collection", "reds", {"moments": []}),
-        lambda: both.userdata.entries("search"),
         lambda: [*both.userdata.export()],
     ):
         with pytest.raises(MoviolaError, match="searched as one"):

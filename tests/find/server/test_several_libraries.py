@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from PIL import Image
 
 from http_calls import error, keep, kept, of_video, ok, search, unkeep
 from moviola.errors import InvalidValue
-from moviola.search import Library
+from moviola.search import Asked, Library, LikePicture, Text
 
 Serving = Callable[..., TestClient]
 
@@ -88,8 +89,6 @@ def test_what_belongs_to_one_library_is_refused(serving: Serving, two: list[Path
         for refused in (
             keep(client, "search", "walls", {"query": "a wall"}),
             keep(client, "collection", "walls", moments),
-            unkeep(client, "search", "walls"),
-            client.get("/api/kept?kind=search"),
             client.get("/api/kept/opened"),
             client.get("/api/kept/alerted"),
             client.get("/api/kept/lines"),
@@ -115,17 +114,34 @@ def test_what_belongs_to_one_library_is_refused(serving: Serving, two: list[Path
         serving(two, watch=(films,))
 
 
-def test_collections_of_all_are_read(serving: Serving, two: list[Path]) -> None:
-    """They are shown beside those of the browser, which are kept there."""
+def test_collections_and_saved_searches_of_all_are_read(
+    serving: Serving, two: list[Path], tmp_path: Path
+) -> None:
+    """Not those of the first library alone. A saved search asks all, also with a picture that only one of
+    them keeps; collections are shown beside those of the browser.
+    """
+    picture = tmp_path / "wall.png"
+    Image.new("RGB", (64, 48), "red").save(picture)
     moment = {"video_id": "harbour", "start": 0, "end": 2}
     for folder in two:
         with Library(folder, read_only=True) as library:
             library.userdata.put("collection", "walls", {"moments": [moment]})
+            library.saved.save("wall", Asked(Text("a wall")))
+    with Library(two[1], read_only=True) as library:
+        library.saved.save("like", Asked(LikePicture(picture)))
     with serving(two, token="a-secret", read_token="another") as client:
         client.headers["Authorization"] = "Bearer another"
         about = ok(client.get("/api/library"))
         assert (about["right"], about["writable"], about["can_tag"]) == ("read", False, False)
         assert [entry["name"] for entry in kept(client, "collection")] == ["first:walls", "second:walls"]
+        saved = {entry["name"]: entry["value"]["query"] for entry in kept(client, "search")}
+        assert saved.keys() == {"first:wall", "second:wall", "like"}
+        for query in saved.values():
+            found = {one["video_id"] for one in search(client, query)["moments"]}
+            assert found == ids(client) - {"broken"}
+        client.headers["Authorization"] = "Bearer a-secret"
+        assert error(unkeep(client, "search", "like"))[:2] == (409, "unavailable")
+        client.headers["Authorization"] = "Bearer another"
         refused = keep(client, "mark", "harbour", {"video_id": "harbour", "tags": ["a"]})
         assert error(refused)[:2] == (403, "forbidden")
         client.headers["Authorization"] = "Bearer nobody"

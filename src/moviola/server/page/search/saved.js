@@ -79,18 +79,22 @@ async function countNew(asked, since) {
   return found.moments.filter((moment) => moment.band === "strong" && numberOf(moment) > since).length;
 }
 
+/** The newest video, and up to which one searches were checked, and opened, by name. Several libraries know nothing of it
+ * that would hold for all: nothing counts as new.
+ * @returns {Promise<[number, Record<string, number>, Record<string, number>]>} */
+const whatIsNew = async () => (areSeveral() ? [0, {}, {}] : Promise.all([newestVideo(), api.alerted(), api.openedSearches()]));
+
 /** The saved searches; drawn when they are known.
  * @returns {HTMLElement} */
 export function savedSection() {
   const chips = h("div", { class: "chips" });
   const section = h("section", { class: "saved-searches", "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
-  if (areSeveral()) return section; // each has its own, which are no questions about all
   let shown = "";
   const last = latest();
   const show = async () => {
-    const found = await last(Promise.all([api.kept("search"), newestVideo(), api.alerted(), api.openedSearches()]));
+    const found = await last(Promise.all([api.kept("search"), whatIsNew()]));
     if (!found) return;
-    const [entries, newest, alerted, opened] = found;
+    const [entries, [newest, alerted, opened]] = found;
     const since = libraryInfo.value?.writable ? opened : { ...opened, ...known.value };
     const state = JSON.stringify([entries, newest, since]);
     if (state === shown) return;
@@ -112,7 +116,7 @@ function savedChip(name, asked, { newest, since }, changed) {
   if (newest > since) void countNew(asked, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
   const open = () => {
     newIn.value = { asked: String(parametersOf(searchOf(asked))), since: newest > since ? since : Infinity };
-    noteOpened(name, newest);
+    if (!areSeveral()) noteOpened(name, newest);
   };
   const undo = () => void api.keep("search", name, asked, 0).then(changed, (error) => notify(reasonOf(error)));
   const remove = () => void api.unkeep("search", name).then(() => {
