@@ -75,6 +75,10 @@ export function t(text, values = {}) {
   return filled(typeof message === "string" ? message : text, values);
 }
 
+/** Words in the quotation marks of the page's language.
+ * @param {string} text */
+export const quoted = (text) => t("“{text}”", { text });
+
 /**
  * A message about a number of things, which is {n}.
  *

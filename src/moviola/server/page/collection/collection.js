@@ -7,7 +7,7 @@ import {
 import { byId, fill, h, icon, iconButton } from "../base/dom.js";
 import { clock, digitsOf, long, number, reasonOf, seconds, spanWords, title } from "../base/format.js";
 import { on } from "../base/keyboard.js";
-import { plural, t } from "../base/language.js";
+import { plural, quoted, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
 import { openPlayer } from "../base/opening.js";
 import { Still } from "../base/still.js";
@@ -83,7 +83,7 @@ function row(item, index) {
   const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
       h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${number(item.end - item.start, Math.max(digitsOf(item), 1))} s`)),
-      item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
+      item.query ? h("span", { class: "muted from" }, quoted(item.query)) : null), note,
     h("div", { class: "item-tools" }, withinButton(() => inThisVideo(item.video_id)),
       iconButton("up", t("Move {name} up", { name }), () => moveItem(item.id, index - 1), { disabled: index === 0 }),
       iconButton("down", t("Move {name} down", { name }), () => moveItem(item.id, index + 1), { disabled: index === collection.value.length - 1 }),

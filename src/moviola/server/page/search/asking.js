@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { byId, fill, h, icon, iconButton } from "../base/dom.js";
 import { reasonOf, size, spanClock, title } from "../base/format.js";
-import { plural, t } from "../base/language.js";
+import { plural, quoted, t } from "../base/language.js";
 import { openPlayer } from "../base/opening.js";
 import { libraryInfo } from "../base/store.js";
 import { causeOf } from "./looking.js";
@@ -101,7 +101,7 @@ async function ask() {
 function answerOf(answer, model) {
   const cited = answer.sentences.flatMap((sentence) => sentence.cites);
   const sentences = answer.sentences.map(({ text, cites }) => h("p", {}, h("span", { dir: "auto" }, text), cites.map((one) => [" ", citation(one, cited)]).flat()));
-  const searched = answer.searches.map((words) => `“${words}”`).join(", ");
+  const searched = answer.searches.map(quoted).join(", ");
   return [
     answer.untold ? h("p", { class: "untold" }, t("The films do not say.")) : null,
     answer.cause ? h("p", { class: "untold" }, t("No answer: {cause}.", { cause: causeOf(answer.cause) })) : null,

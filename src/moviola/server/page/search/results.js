@@ -9,7 +9,7 @@ import { activeFilters, filterChips, problemField, sayWhatIsLeft } from "./filte
 import { number, title } from "../base/format.js";
 import { grow } from "../base/growing.js";
 import { on } from "../base/keyboard.js";
-import { languageName, plural, t } from "../base/language.js";
+import { languageName, plural, quoted, t } from "../base/language.js";
 import { opened, openPlayer } from "../base/opening.js";
 import { lookButton, lookNote } from "./looking.js";
 import { markChips, setMark, undoMark } from "./marks.js";
@@ -227,7 +227,7 @@ function notesOf(found) {
 
 /** @param {import("../base/api.js").Note} note */
 function noteText({ kind, about, others, remedy }) {
-  const words = others.map((other) => `“${other}”`).join(", ");
+  const words = others.map(quoted).join(", ");
   switch (kind) {
     case "without": return t("Read as “{about}” without {words}.", { about, words });
     case "only without": return t("“{about}” says only what is not wanted, so pictures are not searched for it.", { about });
