@@ -29,6 +29,7 @@ from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, WORDS, Network
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError
+from moviola.words.english import is_english
 
 __all__ = ["SentenceEncoder"]
 
@@ -119,15 +120,18 @@ class SentenceEncoder(CheckpointEncoder):
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
         return self._whole_words([word]) == [word]
 
-    def reads(self, text: str) -> bool:
+    def reads(self, text: str, language: str = "") -> bool:
         """Whether a text is in a language that the encoder was trained on, so that its vector says what the
         text means: it has few unknown tokens, and if English alone was learnt, most of its letters are in
         words of the vocabulary, or it is a few words in Latin letters without marks. Texts of pieces and
-        unknown tokens are all alike.
+        unknown tokens are all alike. If English alone was learnt, a text in another known ``language``, a
+        code of ISO 639, is read only if its words are English.
         """
         if not self.knows(text):
             return False
         if self.languages == ("en",):
+            if language not in ("", "en"):
+                return is_english(text)
             words = _WORD.findall(text)
             plain = [word for word in words if word.isascii()]
             if len(words) == len(plain) <= _FEW_WORDS:

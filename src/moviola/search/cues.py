@@ -1,10 +1,11 @@
 """Moments from cues of speech and text whose words match (BM25), or whose meaning is close.
 
 Words come first. A word that no cue of the library holds weighs nothing and is named; the others weigh by how
-rare they are. Cues of one moment that hold all words of the query score .75 to .9, those that hold a share
-of the words half of that share at most: possible, never strong. By meaning cues are compared only where the
-sentence encoder reads both the query and the cue (:mod:`moviola.search.meaning`), and score less than
-those that hold all words. ``benchmarks/no_match/lines.py`` measures it.
+rare they are. Cues of one moment that hold all words of the query score .75 to .9, less where these have
+other marks than in the query ("cho", "chó"); those that hold a share of the words half of that share at most:
+possible, never strong. By meaning cues are compared only where the sentence encoder reads both the query and
+the cue (:mod:`moviola.search.meaning`), and score less than those that hold all words.
+``benchmarks/no_match/lines.py`` measures it.
 
 The title of a chapter is the name of a stretch of its film. Each is a moment by itself, and possible at
 most: how often such a stretch shows what its title says has not been measured.
@@ -37,6 +38,7 @@ from moviola.words import (
     base_language,
     fold,
     letters_of,
+    marks_differ,
     terms_of_text,
     words_in,
     written_as,
@@ -56,6 +58,8 @@ _MOST_PAIRS = 32
 # What a compound of a word counts of it, where what stands beside it is no word of the library; and what a
 # query's letters count, where their pairs are not held.
 _PART, _LETTERS = 0.9, 0.5
+# What words with other marks lose of what lines that hold all words are above others.
+_MARKS = 0.5
 
 _REASONS: dict[CueKind, ReasonKind] = {
     "subtitle": "said", "speech": "said", "text": "written", "chapter": "titled"
@@ -73,21 +77,25 @@ _Among = tuple[frozenset[CueKind], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a text holds of a query: words and pairs, compounds of words, the share of letters, in [0, 1]."""
+    """What a text holds of a query: words and pairs, of these those with other marks, compounds of words, the
+    share of letters, in [0, 1].
+    """
 
     whole: frozenset[str] = frozenset()
     parts: frozenset[str] = frozenset()
     letters: float = 0.0
+    marked: frozenset[str] = frozenset()
 
     def and_of(self, other: _Held) -> _Held:
         """What two texts hold together."""
         whole = self.whole | other.whole
-        return _Held(whole, (self.parts | other.parts) - whole, max(self.letters, other.letters))
+        marked = (self.marked - (other.whole - other.marked)) | (other.marked - (self.whole - self.marked))
+        return _Held(whole, (self.parts | other.parts) - whole, max(self.letters, other.letters), marked)
 
     @property
     def order(self) -> tuple[float, ...]:
         """More for what is held better."""
-        return (len(self.whole), len(self.parts), self.letters)
+        return (len(self.whole), -len(self.marked), len(self.parts), self.letters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,16 @@ class _Words:
         whole = frozenset(unit.text for unit in units if not unit.terms.isdisjoint(terms))
         parts = frozenset(unit.text for unit in units if not unit.parts.isdisjoint(terms)) - whole
         own = self.asked.letters
-        return _Held(whole, parts, sum(letter in letters for letter in own) / len(own) if own else 0.0)
+        share = sum(letter in letters for letter in own) / len(own) if own else 0.0
+        return _Held(whole, parts, share, frozenset(self._marked_in(cue, whole)))
+
+    def _marked_in(self, cue: Cue, held: frozenset[str]) -> Iterator[str]:
+        """Words that a cue holds with other marks than the query has: Vietnamese "cho" is not "chó"."""
+        for unit in self.asked.words:
+            if unit.text in held and not (unit.text.isascii() and cue.text.isascii()):
+                written = written_as(cue.text, base_language(cue.language), unit.terms)
+                if all(marks_differ(unit.text, word) for word in written):
+                    yield unit.text
 
     def written_in(self, text: str, language: str) -> list[str]:
         """What a text in a language holds, as it stands there."""
@@ -130,7 +147,8 @@ class _Words:
         """
         count = len(self.asked.units)
         if count and len(held.whole) == count:
-            return EXACT + (_CEILING - EXACT) * min(bm25, 1.0)
+            spelt = 1 - _MARKS * len(held.marked) / count
+            return EXACT + (_CEILING - EXACT) * min(bm25, 1.0) * spelt
         known = sum(self.weights.values())
         weight = sum(self.weights.get(word, 0.0) for word in held.whole)
         weight += _PART * sum(self.weights.get(word, 0.0) for word in held.parts)
@@ -247,7 +265,7 @@ class CueSearch:
             if count and (word in counted or word in pairs)
         }
         terms = {term for unit in wanted.units if unit.text in weights for term in (*unit.terms, *unit.parts)}
-        letters = wanted.letters if len(wanted.letters) > 1 else ()
+        letters = wanted.letters if pairs != {*wanted.letters} else ()
         matches = catalogue.match_cues(WantedCues(terms, letters, rows, kinds, languages), _CUES)
         unknown = tuple(word.text for word in wanted.words if not holding[word.text])
         most = sum(weights.values()) or 1.0
@@ -319,7 +337,8 @@ class _Match:
 
 def _meant(score: float, cue: Cue, meaning: Meaning | None) -> float:
     """A score by meaning, 0 for a cue that the encoder does not read."""
-    return score if score and meaning is not None and meaning.reads(cue.text) else 0.0
+    reads = meaning is not None and meaning.reads(cue.text, base_language(cue.language))
+    return score if score and reads else 0.0
 
 
 def _joined(

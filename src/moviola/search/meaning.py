@@ -88,20 +88,22 @@ class Meaning:
         """Whether the reader of queries reads one."""
         return _reads(self.reader, text)
 
-    def reads(self, text: str) -> bool:
-        """Whether the encoder reads a line, see :meth:`moviola.encoders.SentenceEncoder.reads`."""
-        return _reads(self.encoder, text)
+    def reads(self, text: str, language: str) -> bool:
+        """Whether the encoder reads a line in a language, empty where it is not known, see
+        :meth:`moviola.encoders.SentenceEncoder.reads`.
+        """
+        return _reads(self.encoder, text, language)
 
 
 # Lines are asked for again and again. An encoder that nobody uses any more goes, with what it has read.
-_READ: WeakKeyDictionary[SentenceEncoder, dict[str, bool]] = WeakKeyDictionary()
+_READ: WeakKeyDictionary[SentenceEncoder, dict[tuple[str, str], bool]] = WeakKeyDictionary()
 _MOST_READ = 20_000
 
 
-def _reads(encoder: SentenceEncoder, text: str) -> bool:
-    known = _READ.setdefault(encoder, {})
-    if (reads := known.get(text)) is None:
+def _reads(encoder: SentenceEncoder, text: str, language: str = "") -> bool:
+    known, asked = _READ.setdefault(encoder, {}), (text, language)
+    if (reads := known.get(asked)) is None:
         if len(known) >= _MOST_READ:
             known.clear()
-        reads = known[text] = encoder.reads(text)
+        reads = known[asked] = encoder.reads(text, language)
     return reads

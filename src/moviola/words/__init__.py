@@ -6,7 +6,7 @@ Examples:
     ['haus·de']
 """
 
-from moviola.words.folding import fold
+from moviola.words.folding import fold, marks_differ
 from moviola.words.language_names import language_named, language_title
 from moviola.words.languages import base_language, detected, each_detected, language_of_line
 from moviola.words.scripts import letters_of, pairs_of, script_language, script_of, spaced
@@ -15,6 +15,6 @@ from moviola.words.terms import Asked, AskedWord, asked_of, terms_of_text, terms
 
 __all__ = [
     "Asked", "AskedWord", "asked_of", "base_language", "detected", "each_detected", "fold",
-    "language_named", "language_of_line", "language_title", "letters_of", "pairs_of", "script_language",
-    "script_of", "spaced", "terms_of_text", "terms_of_word", "words_in", "written_as",
+    "language_named", "language_of_line", "language_title", "letters_of", "marks_differ", "pairs_of",
+    "script_language", "script_of", "spaced", "terms_of_text", "terms_of_word", "words_in", "written_as",
 ]  # fmt: skip

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["cased", "fold", "plain"]
+__all__ = ["cased", "fold", "marks_differ", "plain"]
 
 _LETTERS = {
     "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i",
@@ -67,6 +68,23 @@ def plain(text: str) -> str:
     if text.isascii():
         return text.replace("`", "'")
     return _NASAL.sub("ं", "".join(map(_bare, text)).translate(_table()))
+
+
+def marks_differ(word: str, other: str) -> bool:
+    """Whether the letters that two words in Latin have in common at their beginning have different marks.
+
+    >>> marks_differ("chó", "cho"), marks_differ("corazon", "Corazón"), marks_differ("niño", "niños")
+    (True, True, False)
+    """
+    own, its = cased(word), cased(other)
+    if not unicodedata.name(own[:1] or " ", "").startswith("LATIN"):  # others leave marks out in capitals
+        return False
+    return _alike(own, its) < _alike(plain(own), plain(its))
+
+
+def _alike(word: str, other: str) -> int:
+    """How many letters two words have in common at their beginning."""
+    return len([*takewhile(lambda letters: letters[0] == letters[1], zip(word, other, strict=False))])
 
 
 @lru_cache(maxsize=50_000)

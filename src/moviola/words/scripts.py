@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-__all__ = ["RUN", "letters_of", "pairs_of", "script_language", "script_of", "spaced"]
+__all__ = ["RUN", "is_kana", "letters_of", "pairs_of", "script_language", "script_of", "spaced"]
 
 # Thai and Lao, Burmese, Khmer, kana, Han, Hangul; and the sign that lengthens a kana.
 RUN = re.compile(
@@ -35,6 +35,11 @@ def pairs_of(text: str) -> list[str]:
 def letters_of(text: str) -> list[str]:
     """The letters of these scripts in a text, in order, marks that belong to others left out."""
     return [letter for run in RUN.findall(text) for letter in run if unicodedata.category(letter)[0] == "L"]
+
+
+def is_kana(letter: str) -> bool:
+    """Whether a folded letter is one of kana."""
+    return "\u3041" <= letter <= "\u309f" or letter == "\u30fc"
 
 
 # Languages that a script leaves: the first by itself, where nothing else is known.

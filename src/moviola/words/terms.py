@@ -16,7 +16,8 @@ from Stemmer import Stemmer
 
 from moviola.values import dataclass
 from moviola.words.folding import cased, fold, plain
-from moviola.words.scripts import RUN, pairs_of
+from moviola.words.inflections import FURTHER_FORMS
+from moviola.words.scripts import RUN, is_kana, pairs_of
 from moviola.words.spellings import forms_of, joined_at, numbers_in, words_at, words_in
 
 __all__ = [
@@ -160,14 +161,18 @@ def asked_of(words: Sequence[str], text: str, languages: Collection[str]) -> Ask
     found = [AskedWord(word, wanted(word) | whole.get(word, frozenset())) for word in words]
     folded = fold(text)
     pairs = [AskedWord(pair, frozenset({pair})) for pair in dict.fromkeys(pairs_of(folded))]
-    return Asked(tuple(found), tuple(pairs), tuple(dict.fromkeys(letters_of(folded))))
+    letters = dict.fromkeys(letters_of(folded))
+    # Kana beside other letters are endings of words: "書く" is written "書いて", too.
+    stems = [letter for letter in letters if not is_kana(letter)]
+    return Asked(tuple(found), tuple(pairs), tuple(stems or letters))
 
 
 def _terms_wanted(word: str, language: str) -> set[str]:
     """Terms of a word, which may itself be a stem of others: Spanish "mujer", which by itself would lose its
-    end.
+    end; and of its further forms.
     """
-    terms = {*terms_of_word(word, language)}
+    further = FURTHER_FORMS[language](cased(word)) if language in FURTHER_FORMS else []
+    terms = {term for form in (word, *further) for term in terms_of_word(form, language)}
     whole = _bare(cased(word))
     tagged = language and any(MARK in term for term in terms) and "'" not in word
     return terms | {f"{whole}{MARK}{language}"} if tagged and not word[0].isdigit() else terms

@@ -19,10 +19,10 @@ from moviola.encoders.sentences import SentenceEncoder
 from moviola.errors import DataError
 from moviola.library import unrelated_of
 from moviola.library.derived.encoder_background import unrelated_cosines
-from moviola.search import Library
+from moviola.search import Library, cues
 from moviola.search.meaning import EXACT, Meaning
-from moviola.types import STRONG
-from moviola.words import terms_of_text, terms_of_word, words_in
+from moviola.types import STRONG, Cue
+from moviola.words import asked_of, terms_of_text, terms_of_word, words_in
 
 LINES = {
     "film0": (
@@ -215,6 +215,21 @@ def test_which_texts_an_english_encoder_reads(text: str, read: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "language", "read"),
+    [
+        ("documento de rol", "", True), ("documento de rol", "es", False), ("veya daha fazla", "tr", False),
+        ("hot water", "es", True), ("Take the tablets after a meal.", "en", True),
+    ],
+)  # fmt: skip
+def test_a_short_line_in_a_language_that_is_known_is_no_english(
+    library: Library, text: str, language: str, read: bool
+) -> None:
+    """Pieces of a foreign line were near to anything, and strong."""
+    meaning = Meaning.of(library.store)
+    assert (cues._meant(0.7, Cue(0.0, 1.0, text, language=language), meaning) > 0) == read
+
+
+@pytest.mark.parametrize(
     ("card", "languages"),
     [
         ("---\nlanguage: en\nlicense: mit\n---\n# A model\n", ("en",)),
@@ -252,3 +267,36 @@ def test_a_word_is_compared_without_its_marks_and_endings() -> None:
     ]:
         assert terms_of_word(asked, "en") & {*terms_of_text(text, "en")}, asked
     assert not terms_of_word("poet", "en") & {*terms_of_text("a pot of tea", "en")}
+
+
+@pytest.mark.parametrize(
+    ("language", "asked", "said"),
+    [
+        ("de", "kochen", "Heute kocht mein Bruder"), ("de", "spielen", "Er hat gespielt"),
+        ("es", "pez", "quedaban pocos peces"), ("es", "felices", "un perro feliz"),
+        ("fr", "manger", "Ils mangent des pommes"), ("fr", "chanter", "Nous chantions"),
+        ("ru", "кошка", "кормит кошек"), ("ru", "кошек", "моя кошка"), ("ru", "пить", "Он пил чай"),
+        ("tr", "yazmak", "mektup yazdı"), ("tr", "koşmak", "parkta koşuyordu"), ("tr", "araba", "arabası"),
+    ],
+)  # fmt: skip
+def test_forms_that_stemmers_leave_apart_are_one_word(language: str, asked: str, said: str) -> None:
+    (word,) = asked_of([asked], asked, [language]).words
+    assert word.terms & {*terms_of_text(said, language)}
+
+
+def test_words_with_other_marks_come_after_those_that_are_asked_for() -> None:
+    """In Vietnamese "cho" gives and "chó" barks; without marks on the keyboard both are found."""
+    lines = [Cue(0.0, 1.0, text, language="vi") for text in ("Cho tôi cốc nước", "Con chó sủa suốt đêm")]
+
+    def scores(asked: str) -> list[float]:
+        words = cues._Words(asked_of([asked], asked, ["vi"]), {asked: 1.0}, ())
+        return [words.score(words.held_by(line), 1.0) for line in lines]
+
+    assert scores("chó")[1] > scores("chó")[0] >= EXACT and scores("cho")[0] > scores("cho")[1] >= EXACT
+    together = [cues._Held(frozenset({"a"}), marked=frozenset(own)) for own in ({"a"}, set[str]())]
+    assert together[0].and_of(together[1]).marked == together[1].and_of(together[0]).marked == frozenset()
+
+
+def test_letters_of_a_japanese_verb_are_those_that_stay() -> None:
+    """Lines with the kana of "食べる" came before one with "食べた", since all its letters counted alike."""
+    assert asked_of([], "食べる", ["ja"]).letters == ("食",) and asked_of([], "りんご", ["ja"]).letters
