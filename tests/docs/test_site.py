@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "site", build)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_page_asks_another_host(site: Path) -> None:
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     styles = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.css")}
@@ -45,7 +45,7 @@ def test_no_page_asks_another_host(site: Path) -> None:
     assert not fetched
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_reference_is_made_from_the_code(site: Path) -> None:
     commands = (site / "reference" / "commands" / "index.html").read_text(encoding="utf-8")
     assert "moviola dataset pseudo" in commands and "--per-video" in commands
