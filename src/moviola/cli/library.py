@@ -204,8 +204,6 @@ def use(
         raise BadParameter("--without-files: goes with --encoder, --precision or --frame-rate")
     if both_from is not None and not pictures:
         raise BadParameter("--both-from: goes with --encoder, --precision or --frame-rate")
-    from moviola.library.disk.models_in_use import training_of
-
     with writing(library) as lib:
         change = None
         if pictures:
@@ -213,16 +211,7 @@ def use(
 
             change = change_encoder(lib, **wanted, without_files=without_files, both_from=both_from)
         if stage1 is not None or refiner is not None:
-            lib.indexer.use(stage1=stage1, refiner=refiner, force=force)
-            if said := lib.indexer.other_stage1():
-                note(f"{lib.settings.refiner}: {said}")
-            for role, given in (("stage1", stage1), ("refiner", refiner)):
-                if given is not None and (trained := training_of(lib.folder, lib.settings, role)):
-                    note(
-                        f"{getattr(lib.settings, role)}: {trained}; `moviola answer` and `moviola evaluate` "
-                        "say whether searches are better with it, "
-                        f"`moviola library use --{role} none` goes back"
-                    )
+            _use_models(lib, stage1, refiner, force)
         if index is not None:
             lib.indexer.use_index(index)
         if sentence_encoder is not None:
@@ -241,6 +230,21 @@ def use(
     show(json, used | ({"change": asdict(change)} if change else {}), *lines_of_values(names, 7))
     if change is not None and not change.done:
         leave_partial()
+
+
+def _use_models(lib: Library, stage1: str | None, refiner: str | None, force: bool) -> None:
+    """Take trained models into use, and say what they were trained on."""
+    from moviola.library.disk.models_in_use import training_of
+
+    lib.indexer.use(stage1=stage1, refiner=refiner, force=force)
+    if said := lib.indexer.other_stage1():
+        note(f"{lib.settings.refiner}: {said}")
+    for role, given in (("stage1", stage1), ("refiner", refiner)):
+        if given is not None and (trained := training_of(lib.folder, lib.settings, role)):
+            note(
+                f"{getattr(lib.settings, role)}: {trained}; `moviola answer` and `moviola evaluate` say "
+                f"whether searches are better with it, `moviola library use --{role} none` goes back"
+            )
 
 
 @library_group.command()
