@@ -126,7 +126,7 @@ CALLS: dict[str, Any] = {
     "no hash of what changes": lambda k: hash(k["Changing"](1)),
     "changed": lambda k: (one := k["Changing"](1), setattr(one, "one", 2), one)[-1],
     "set": lambda k: setattr(k["Value"](1), "first", 2),
-    "set anew": lambda k: setattr(k["Open"](()), "other", 2),
+    "set again": lambda k: setattr(k["Open"](()), "other", 2),
     "deleted": lambda k: delattr(k["Open"](()), "items"),
     "cached": lambda k: k["Open"]((1, 2)).total,
     "missing": lambda k: k["Value"](),

@@ -55,7 +55,7 @@ def test_suggestions_for_a_misspelt_word() -> None:
     assert alike_in_spelling("snowbord", ["snowbird", "snowboard"]) == ["snowboard", "snowbird"]
 
 
-def test_what_is_as_likely_another_language_is_not_taken_for_misspelt() -> None:
+def test_words_as_likely_of_another_language_are_not_taken_for_misspelt() -> None:
     """A short word of which a letter would be another; neighbours that change places are a slip."""
     assert nearest_alone("hund", ["hand", "hunt"]) == []
     assert nearest_alone("chruch", ["church", "crutch"]) == ["church"]
