@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from moviola.encoders.checkpoints import (
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
 from moviola.encoders.formats import TRANSFORMERS, formats_of
-from moviola.encoders.offers import HubOffer, hub_offer, require_online, why_not_fetched
+from moviola.encoders.offers import HubOffer, answering, hub_offer, require_online
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentence_models import MINILM, MINILM_FOLDER
 from moviola.errors import DataError, InvalidValue, MissingModel, installing
@@ -123,16 +122,8 @@ def pull_model(name: str) -> Path:
         raise InvalidValue(
             f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
         )
-    import huggingface_hub as hub
-    import huggingface_hub.errors
-
     require_online(name)
-    try:
-        folder = _fetched(name)
-    except (OSError, hub.errors.HfHubHTTPError) as error:
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise
-        raise why_not_fetched(name, error) from error
+    folder = _fetched(name)
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
         raise MissingModel(
             f"{name}: the hub has no weights for it that can be read here (a pickle can be fetched by hand "
@@ -145,8 +136,9 @@ def _fetched(name: str) -> Path:
     """The folder of a model of the hub with its files, and the tokenizer that it has from elsewhere."""
     import huggingface_hub as hub
 
-    def fetch(*patterns: str) -> Path:
-        return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
+    def fetch(*patterns: str, of: str = name) -> Path:
+        with answering(name):
+            return Path(hub.snapshot_download(of, allow_patterns=list(patterns)))
 
     settings = fetch(*FILES)
     checkpoint = Checkpoint(name, settings, settings.name)
@@ -160,7 +152,7 @@ def _fetched(name: str) -> Path:
         folder = fetch(*FILES, *form.weights)
         if any(any(folder.glob(pattern)) for pattern in form.weights):
             if other := form.tokenizer(checkpoint):
-                hub.snapshot_download(other, allow_patterns=list(_TOKENIZER))
+                fetch(*_TOKENIZER, of=other)
             return folder
     return fetch(*FILES, *_OTHERS) if TRANSFORMERS in forms else folder
 

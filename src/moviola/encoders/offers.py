@@ -5,20 +5,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 from moviola.errors import MissingModel
 
-__all__ = ["HubOffer", "hub_offer", "require_online", "why_not_fetched"]
+__all__ = ["HubOffer", "answering", "hub_offer", "require_online", "why_not_fetched"]
 
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
 _PATIENCE = 5.0
-"""Seconds that a question to the hub may take."""
+"""Seconds that a hub may say nothing."""
+_LONGEST = 10.0
+"""Seconds that a question to a hub may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +57,60 @@ def hub_offer(name: str, patterns: Sequence[str]) -> HubOffer:
         MissingModel: the hub is switched off or out of reach, or does not give the model to this user.
     """
     import huggingface_hub as hub
-    import huggingface_hub.errors
 
     require_online(name)
-    try:
-        info = hub.HfApi().model_info(name, files_metadata=True, timeout=_PATIENCE)
-    except (OSError, ValueError, hub.errors.HTTPError, hub.errors.HfHubHTTPError) as error:
-        raise why_not_fetched(name, error) from error
-    needed = {
-        one.rfilename: one.size or 0
-        for one in info.siblings or ()
-        if any(fnmatch(one.rfilename, pattern) for pattern in patterns)
-    }
+    with answering(name):
+        info = _asked(lambda: hub.HfApi().model_info(name, files_metadata=True, timeout=_PATIENCE))
+        needed = {
+            one.rfilename: max(0, int(one.size or 0))
+            for one in info.siblings or ()
+            if any(fnmatch(one.rfilename, pattern) for pattern in patterns)
+        }
     there = (file for file in needed if isinstance(hub.try_to_load_from_cache(name, file), str))
     whole = sum(needed[file] for file in there)
     total = sum(needed.values())
     return HubOffer(name, hub_in_use(), total, min(total, whole + _unfinished_bytes(name)))
+
+
+@contextmanager
+def answering(name: str) -> Iterator[None]:
+    """Errors of a hub that is asked for a model as :class:`MissingModel`; a full disk is another matter."""
+    import huggingface_hub as hub
+    import huggingface_hub.errors
+
+    try:
+        yield
+    except (OSError, hub.errors.HTTPError, hub.errors.HfHubHTTPError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
+        raise why_not_fetched(name, error) from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise MissingModel(
+            f"{name}: what {hub_in_use()} answers is no answer of a hub (a page to sign in to a network?); "
+            "check HF_ENDPOINT and the network, or use an encoder that is here: `moviola models list`"
+        ) from error
+
+
+def _asked(question: Callable[[], Any]) -> Any:
+    """The answer to a question; TimeoutError: not whole within :data:`_LONGEST` seconds, such as one that
+    comes a byte a second.
+    """
+    outcome: Queue[Any] = Queue()
+
+    def ask() -> None:
+        try:
+            outcome.put((question(), None))
+        except BaseException as error:  # raised where it is waited for
+            outcome.put((None, error))
+
+    Thread(target=ask, name="asking a hub", daemon=True).start()
+    try:
+        answer, error = outcome.get(timeout=_LONGEST)
+    except Empty:
+        raise TimeoutError(f"no whole answer within {_LONGEST:g} s") from None
+    if error is not None:
+        raise error
+    return answer
 
 
 def hub_in_use() -> str:
@@ -106,11 +151,17 @@ def why_not_fetched(name: str, error: Exception) -> MissingModel:
         return MissingModel(
             f"{name}: the hub has no such public model at {where}; check the spelling{private} ({reason})"
         )
+    if status in (401, 403):
+        return MissingModel(
+            f"{name}: {where} gives it to those alone who may read it (HTTP {status}); set HF_TOKEN to a "
+            "token of yours, or use an encoder that is here: `moviola models list`"
+        )
     left = _unfinished_bytes(name)
+    trouble = f"answers with HTTP {status}" if status else "cannot be reached"
     kept = f"; {left / 2**20:.0f} MiB of it are kept, and the same command goes on" if left else ""
     return MissingModel(
-        f"{name}: the hub {where} cannot be reached{_through_proxy(os.environ)} ({reason}){kept}; try again "
-        "with a network, or use an encoder that is here: `moviola models list`"
+        f"{name}: the hub {where} {trouble}{_through_proxy(os.environ)} ({reason}){kept}; try again "
+        "later, with a network, or use an encoder that is here: `moviola models list`"
     )
 
 

@@ -287,12 +287,51 @@ def test_why_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     assert "3 MiB of it are kept, and the same command goes on" in away and "password" not in away
     assert "refuses the token" in str(why_not_fetched(BETTER, http_error(errors.HfHubHTTPError, 401)))
+    for status, words in ((429, "answers with HTTP 429"), (403, "may read it (HTTP 403); set HF_TOKEN")):
+        assert words in str(why_not_fetched(BETTER, http_error(errors.HfHubHTTPError, status)))
     gated = str(why_not_fetched(BETTER, http_error(errors.GatedRepoError, 403)))
     assert "agree to its terms" in gated and "HF_TOKEN" in gated
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     missing = str(why_not_fetched(BETTER, http_error(errors.RepositoryNotFoundError, 401)))
     assert "no such public model at mirror.example" in missing and "a private one needs HF_TOKEN" in missing
     assert not any("hf_secret" in said for said in (away, gated, missing))
+
+
+def test_a_mirror_that_is_no_hub_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page to sign in to a network, or JSON of another form, ended in a traceback before the first index;
+    one that sends a byte a second was waited for without an end.
+    """
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+
+    class Answers:
+        body: Any = None
+
+        def model_info(self, name: str, **_: Any) -> Any:
+            if self.body is never:
+                never.wait()
+            return huggingface_hub.hf_api.ModelInfo(**json.loads(self.body))
+
+    def siblings(*given: Any) -> str:
+        return json.dumps({"id": BETTER, "siblings": given})
+
+    never = threading.Event()
+    monkeypatch.setattr(huggingface_hub, "HfApi", Answers)
+    odd = ["{}", "[]", '"x"', "null", "<html>", "[" * 100_000, siblings({}), siblings(3), siblings("ab")]
+    odd += [siblings({"rfilename": name, "size": 1}) for name in ([], 3)]
+    odd += [siblings({"rfilename": "config.json", "size": size}) for size in ("many", [])]
+    for Answers.body in odd[:-1]:
+        with pytest.raises(MissingModel, match=f"{BETTER}: what .* answers is no answer of a hub"):
+            offered_model(BETTER)
+    Answers.body = siblings({"rfilename": "config.json", "size": -9}, {"rfilename": "x", "size": 7})
+    assert offered_model(BETTER).size == 0
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: json.loads("{}")["id"])
+    with pytest.raises(MissingModel, match="is no answer of a hub"):
+        pull_model(BETTER)
+    monkeypatch.setattr("moviola.encoders.offers._LONGEST", 0.01)
+    Answers.body = never
+    with pytest.raises(MissingModel, match=r"cannot be reached.*no whole answer within 0\.01 s"):
+        offered_model(BETTER)
+    never.set()
 
 
 def test_a_download_that_was_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
