@@ -212,8 +212,9 @@ class ClipEncoder(CheckpointEncoder):
     @cached_property
     def _tokenize(self) -> Tokenize:
         tokenize, end = self._is.tokenizer(), self._is.text_settings.get("eos_token_id")
-        named = end is not None and self._is.texts.pool == "end"
-        return partial(self._ended, tokenize, end) if named else tokenize
+        if end is None or self._is.texts.pool != "end":
+            return tokenize
+        return partial(self._ended, tokenize, int(end))
 
     def _ended(self, tokenize: Tokenize, end: int, texts: Sequence[str]) -> list[list[int]]:
         """Token ids; DataError: not with the token whose state is that of the text, or first, where a causal

@@ -154,7 +154,8 @@ def _settings(checkpoint: Checkpoint) -> Section:
 
 
 def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: Section, name: str) -> int:
-    token = settings.given(name) or "</s>"
+    given = settings.given(name)
+    token = "</s>" if given is None or given == "" else given
     token = token.get("content") if isinstance(token, dict) else token
     number = tokenizer.id_of(token) if isinstance(token, str) else None
     if number is None:
