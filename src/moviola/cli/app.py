@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from moviola.cli.terminal import Cell, PlainConsole, Shortening
 
 _NO_COMMAND = re.compile(r"No such command '(?P<name>.*?)'\.")
+_TOO_MUCH = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
+_NO_NUMBER = re.compile(r"is not a valid (int|float)(?:eger)?(?: range)?\b")
 _WRONG_USAGE = BadParameter.__mro__[1]  # Click's error of all wrong usage, of the one that Typer has
 
 _NONE: Mapping[str, Shortening] = {}
@@ -130,12 +132,19 @@ def _shortened_usage() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, _WRONG_USAGE):
             said = vars(error)
-            said["message"] = shortened(_with_command_meant(str(said["message"]), said.get("ctx")))
+            said["message"] = shortened(_with_remedy(str(said["message"]), said.get("ctx")))
         raise
 
 
-def _with_command_meant(message: str, context: Context | None) -> str:
-    """The message of wrong usage; for a word that is no command with the commands that it may mean."""
+def _with_remedy(message: str, context: Context | None) -> str:
+    """The message of wrong usage, with what helps: the commands that a word may mean which is none, the
+    option of a library, quotation marks around a text of several words.
+    """
+    message = _NO_NUMBER.sub(lambda found: f"is no {'whole ' if found[1] == 'int' else ''}number", message)
+    if context is not None and (extra := _TOO_MUCH.match(message)):
+        from moviola.cli.meant import of_too_much
+
+        return f"{message}; {of_too_much(extra['words'], context)}"
     word = _NO_COMMAND.match(message)
     if word is None or context is None:
         return message

@@ -32,7 +32,8 @@ from moviola.cli.options import (
     with_options,
 )
 from moviola.cli.progress import progress_bar, steps_on
-from moviola.errors import NotFound, counted, printable
+from moviola.errors import NotFound, counted
+from moviola.files.names import no_such
 from moviola.files.presence import is_gone
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def _require_there(sources: Sequence[Path]) -> None:
     """Refuse a mistyped source, which must not leave an empty library that would keep its encoder."""
     for source in sources:
         if is_gone(source) and not source.is_symlink():
-            raise NotFound(f"{printable(source)}: no such file or folder")
+            raise NotFound(no_such(source, "file or folder"))
 
 
 def _confirm(bar: Progress, yes: bool) -> Callable[[Sequence[str], int], bool]:

@@ -1,9 +1,11 @@
-"""Commands that are meant by names that moviola does not have."""
+"""What is meant by words that the command line does not take."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 _OF_OTHERS: dict[str, str] = {
@@ -52,6 +54,18 @@ def commands_meant(word: str, program: Any, group: str = "") -> list[str]:
     elsewhere = [path for path in known if path.rpartition(" ")[2] == word.casefold()]
     below = [path for path in known if path.rpartition(" ")[0] == group]
     return list(dict.fromkeys(named + elsewhere)) or get_close_matches(f"{group} {word}".strip(), below, n=2)
+
+
+def of_too_much(words: str, context: Any) -> str:
+    """What helps where a command, that of Click's context, is given more words than it takes."""
+    from moviola.library.disk.settings import SETTINGS_FILE
+
+    taken = {one.name for one in context.command.params}
+    if "library" in taken and (Path(words) / SETTINGS_FILE).is_file():
+        return f"name a library by --library {shlex.quote(words)}"
+    if "text" in taken:
+        return "put a text of several words in quotation marks"
+    return f"`{context.command_path} --help` shows what it takes"
 
 
 def _commands(group: Any, before: str = "") -> Iterator[str]:

@@ -101,7 +101,11 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
         return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))
     cached = hub_snapshot(name) if looks_like_hub_id(name) else None
     if cached is None:
-        how = f"fetch it with `moviola models pull {name}`" if looks_like_hub_id(name) else "no such folder"
+        how = (
+            f"fetch it with `moviola models pull {name}`"
+            if looks_like_hub_id(name)
+            else "no such folder; check its name"
+        )
         if looks_like_hub_id(name) and _is_unfinished(name):
             how = f"its download was not finished; `moviola models pull {name}` goes on with it"
         raise MissingModel(f"{name}: not on this machine; {how}, {instead}")

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue, MissingDependency, MoviolaError, NotFound
 from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, write_table
+from moviola.files.names import no_such
 
 __all__ = ["Computed", "FeatureFiles", "convert", "new_folder", "open_features"]
 
@@ -275,7 +276,7 @@ def open_features(path: str | Path, inner: str | None = None) -> FeatureFiles:
                 return _Files(path, suffix, inner)
         raise DataError(f"{path}: holds neither shards.json nor .npy, .npz or .safetensors files")
     if not path.exists():
-        raise NotFound(f"{path}: no such file or folder")
+        raise NotFound(no_such(path, "file or folder"))
     if not path.is_file():
         raise DataError(f"{path}: no regular file; name a file of features, or a folder of them")
     if path.suffix in (".safetensors", ".npz"):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from os import PathLike, fspath
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-__all__ = ["composed", "folded", "name_now", "nearest"]
+from moviola.errors import printable
+
+__all__ = ["composed", "folded", "name_now", "nearest", "no_such"]
 
 
 def composed(name: str) -> str:
@@ -45,3 +47,20 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
     by_form = {folded(one): one for one in known}
     return [by_form[form] for form in get_close_matches(folded(name[:200]), by_form, n=3)]
+
+
+def no_such(path: str | PathLike[str], what: str = "file") -> str:
+    """What an error says of a path where nothing is: names beside it that are like its own, or what else may
+    be the reason.
+    """
+    there = Path(path)
+    said, folder = f"{printable(path)}: no such {what}", there.parent
+    try:
+        near = nearest(there.name, [one.name for one in folder.iterdir()])
+    except FileNotFoundError:
+        return f"{said}, nor is its folder there; check the path, or plug its drive in"
+    except (OSError, ValueError):
+        near = []
+    if not near:
+        return f"{said}; check its name"
+    return f"{said}; did you mean {' or '.join(printable(folder / one) for one in near)}?"

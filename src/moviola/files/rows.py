@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, NotFound
+from moviola.files.names import no_such
 from moviola.values import dataclass
 
 __all__ = [
@@ -131,7 +132,7 @@ def read_text(path: str | Path) -> str:
             raise DataError(f"{path}: a device, pipe or socket; name a text file")
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"{path}: no such file") from None
+        raise NotFound(no_such(path)) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name a text file") from error
     if raw.startswith(_GZIP):

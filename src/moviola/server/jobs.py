@@ -144,7 +144,7 @@ class Jobs:
             if os.path.exists(path):  # noqa: PTH110 -- no error for a name longer than names can be
                 require_inside(path, folder)
                 return path
-        raise NotFound(f"{source}: no such file or folder in the allowed folders")
+        raise NotFound(f"{source}: no such file or folder in the allowed folders; check its name")
 
     def all(self) -> list[Job]:
         """All remembered jobs, newest first."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from moviola.errors import MediaError, NotFound, printable
+from moviola.files.names import no_such
 from moviola.files.presence import is_folder, is_gone
 from moviola.files.reasons import read_reason, reason
 from moviola.library.disk.catalogue import VideoRow
@@ -91,7 +92,7 @@ def make_plan(
         elif not there and planner.lacks(gone := os.path.realpath(source)):
             folders.append(Path(gone))
         elif not there and is_gone(root):
-            raise NotFound(f"{printable(source)}: no such file or folder")
+            raise NotFound(no_such(source, "file or folder"))
         else:  # where it cannot be examined, it is reported
             planner.look_at(root, Path(root.name))
     planner.decide()

@@ -29,6 +29,7 @@ from moviola.errors import (
     NotFound,
     printable,
 )
+from moviola.files.names import no_such
 from moviola.files.presence import is_file, is_folder, is_gone
 from moviola.library.disk.places import Places, is_below
 from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
@@ -106,7 +107,7 @@ def require_watchable(places: Places, folders: Iterable[Path]) -> None:
         if is_file(there):
             raise InvalidValue(f"{printable(folder)}: a file; name the folder in which it lies")
         if is_gone(there) and not places.knows(os.path.realpath(there)):
-            raise NotFound(f"{printable(folder)}: no such folder, and none of the library")
+            raise NotFound(no_such(folder, "folder, and none of the library"))
 
 
 @dataclass
