@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from measuring import alone, arguments, say
 from moviola.library import LibraryStore, VideoRow
-from moviola.library.derived.video_names import publish_names
+from moviola.library.derived.name_table import publish_names
 from moviola.search.filters import COLUMNS
 from moviola.types import Capture
 from scale.measured import high_water

@@ -70,7 +70,7 @@ def show_(
         video_id, cues, shots = row.video_id, lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
         place, account = whereabouts(row, lib.catalogue), lib.catalogue.account(row.row)
-        said = lib.catalogue.sayings(row.row).get(row.row, ())
+        said = lib.catalogue.sayings([row.row]).get(row.row, ())
         fields = ("state", "error", "duration", "width", "height", "codec", "size")
         about: dict[str, object] = {
             "video_id": video_id,

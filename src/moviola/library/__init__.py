@@ -14,16 +14,11 @@ from moviola.first_use import on_first_use
 if TYPE_CHECKING:
     from moviola.library.check import Problem, verify
     from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
+    from moviola.library.derived.name_table import NameTable, descriptions_in, names_in
     from moviola.library.derived.recordings import Recording, common_recording, recordings_of
     from moviola.library.derived.sound_classes import sound_vectors
     from moviola.library.derived.verdicts import VerdictStore
-    from moviola.library.derived.video_names import (
-        NameTable,
-        VideoNames,
-        descriptions_in,
-        names_in,
-        stems_in,
-    )
+    from moviola.library.derived.video_names import VideoNames, stems_in
     from moviola.library.derived.view import View, Viewer
     from moviola.library.disk.accounts import Account
     from moviola.library.disk.captures import Taken, taken_of
@@ -68,10 +63,11 @@ __getattr__ = on_first_use(
     __name__,
     {
         "derived.encoder_background": ("background_of", "calibrated", "unrelated_of"),
+        "derived.name_table": ("NameTable", "descriptions_in", "names_in"),
         "derived.recordings": ("Recording", "common_recording", "recordings_of"),
         "derived.sound_classes": ("sound_vectors",),
         "derived.verdicts": ("VerdictStore",),
-        "derived.video_names": ("NameTable", "VideoNames", "descriptions_in", "names_in", "stems_in"),
+        "derived.video_names": ("VideoNames", "stems_in"),
         "derived.view": ("View", "Viewer"),
         "disk.accounts": ("Account",),
         "disk.captures": ("Taken", "taken_of"),

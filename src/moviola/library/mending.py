@@ -20,8 +20,8 @@ from moviola.library.check import (
     verify,
 )
 from moviola.library.derived.indexes import publish_indexes
+from moviola.library.derived.name_table import publish_names
 from moviola.library.derived.verdicts import VerdictStore
-from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache

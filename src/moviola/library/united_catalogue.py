@@ -248,12 +248,8 @@ class UnitedCatalogue(Catalogue):
     def tracks(self, videos: Collection[int] | None = None) -> dict[int, list[CueTrack]]:
         return self._by_row(Catalogue.tracks, videos)
 
-    def sayings(self, row: int | None = None) -> Mapping[int, tuple[Saying, ...]]:
-        if row is None:
-            return self._by_row(lambda part, _: part.sayings())
-        part, own = self._of(row)
-        said = part.sayings(own).get(own)
-        return {} if said is None else {row: said}
+    def sayings(self, rows: Collection[int] | None = None) -> Mapping[int, tuple[Saying, ...]]:
+        return self._by_row(Catalogue.sayings, rows)
 
     def captures(self, rows: Collection[int] | None = None) -> dict[int, Capture]:
         return self._by_row(Catalogue.captures, rows)

@@ -138,7 +138,7 @@ class EvidenceGatherer:
 
     def _encode(self, texts: Sequence[Text]) -> Mapping[Text, EncodedText]:
         reads_cues = bool(self.kinds and self.view.cues)
-        reads_names = self.names is not None and bool(len(self.names.rows))
+        reads_names = self.names is not None and self.names.has_meanings
         encoder = None if self.texts is None else self.view.encoders.visual
         encoded = encoded_texts(
             [text.text for text in texts], self.texts, encoder,

@@ -78,10 +78,8 @@ def name_shares(
         rows = {row for stem in stems[word] for row in names.videos_with(stem).tolist()}
         for row in sorted(rows) if weight > 0 else ():
             shares[row] += weight / total
-    if vector is not None and meaning is not None and len(names.rows):
-        meant = meaning.name_shares(names.vectors @ vector)[names.meanings]
-        alike = np.flatnonzero(meant > 0)
-        for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
+    if vector is not None and meaning is not None:
+        for row, share in names.alike(vector, meaning.name_shares):
             shares[row] = max(shares[row], share)
     return {row: min(1.0, share) for row, share in shares.items()}
 

@@ -276,7 +276,7 @@ class Searcher:
         by_names = options.by in ("all", "named")
         names, descriptions = (view.names, view.descriptions) if by_names else (None, None)
         meaning = (
-            self._meaning() if (kinds and view.cues) or (names is not None and len(names.rows)) else None
+            self._meaning() if (kinds and view.cues) or (names is not None and names.has_meanings) else None
         )
         return EvidenceGatherer(
             self._store, view, texts, vectors, self._cues, kinds, names, descriptions, options.filter,

@@ -17,7 +17,8 @@ from moviola.library.disk.disk_cache import DiskCache
 from moviola.search import Library, SearchResult
 
 TABLES = (
-    "facts/videos.json", "facts/videos-*.part", "facts/columns-*.part", "names.table", "background.npz",
+    "facts/videos.json", "facts/videos-*.part", "facts/columns-*.part", "facts/names-*.part",
+    "background.npz",
 )  # fmt: skip
 QUERIES = ("a red square", "lighthouse keeper", "deep c")
 

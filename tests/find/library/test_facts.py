@@ -106,13 +106,13 @@ def test_subtitles_come_and_go_beside_chapters(titled: Library, tmp_path: Path) 
 
 def test_removed_and_restored_it_says_the_same(titled: Library) -> None:
     row = titled.catalogue.video("a").row
-    said = titled.catalogue.sayings(row)[row]
+    said = titled.catalogue.sayings([row])[row]
     assert {one.kind for one in said} == {"title", "description", "keywords", "people"}
     titled.indexer.remove(["a"])
     assert titled.search("herring", by="named") == []
     titled.indexer.restore(["a"])
     row = titled.catalogue.video("a").row
-    assert titled.catalogue.sayings(row)[row] == said
+    assert titled.catalogue.sayings([row])[row] == said
     assert [one.video_id for one in titled.search("herring", by="named")] == ["a"]
 
 

@@ -133,7 +133,7 @@ def test_links_in_the_librarys_own_folder_are_not_written_through(library: Libra
         ".lock.owner",
         "moviola.toml",
         "cache/facts/videos.json",
-        "cache/names.table",
+        "cache/facts/names.json",
         "index/segments.json",
     )
     whole = (library.folder / "moviola.toml").read_bytes()

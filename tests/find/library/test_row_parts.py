@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviola.features import Extent
-from moviola.library import LibraryStore, VideoRow
+from moviola.library import LibraryStore, VideoNames, VideoRow, descriptions_in, names_in
+from moviola.library.derived.name_table import publish_names
 from moviola.library.disk import row_parts
 from moviola.library.disk.camera_zones import CameraZone
 from moviola.library.disk.columns import Columns, facts_of
@@ -26,15 +28,15 @@ from moviola.library.disk.row_parts import FACTS, damaged_parts
 from moviola.library.disk.video_table import VideoTable
 from moviola.search.facets import count_facets
 from moviola.search.filters import COLUMNS
-from moviola.types import Capture, Cue
+from moviola.types import Capture, Cue, Saying
 
-NAMES = ("a", "ä", "映", "z", "b b")
+NAMES = ("a", "ä", "映画", "beach", "the beach house", "Häuser", "house")
 CAMERAS = (("Canon", "EOS"), ("SONY", "A7"), ("", ""))
 
 
 def video(number: int, name: str = "a", duration: float = 1.0) -> VideoRow:
     return VideoRow(
-        0, f"{name}{number}", f"/films/{name}/{number}.mp4", number, 10**18 + number, f"{number}", "",
+        0, f"{name}{number}", f"/films/{name}/{name} {number}.mp4", number, 10**18 + number, f"{number}", "",
         "ready", duration=duration, frames=Extent(0, number, 3, 7) if number % 2 else None,
     )  # fmt: skip
 
@@ -76,6 +78,27 @@ def require_as_made_at_once(store: LibraryStore) -> None:
         assert getattr(found, name).tobytes() == getattr(whole, name).tobytes()
     at_once = Columns(COLUMNS, lambda: facts_of(whole.values(), catalogue), len(whole))
     assert arrays(store.columns_of(found, catalogue.generation)) == arrays(at_once)
+    require_names_as_made_at_once(store, whole)
+
+
+def require_names_as_made_at_once(store: LibraryStore, videos: VideoTable) -> None:
+    catalogue = store.catalogue
+    generation, said, languages = catalogue.generation, catalogue.sayings(), catalogue.languages()
+    names = VideoNames.of(videos, catalogue.copies(), said, languages)
+    described = VideoNames.described(videos, said, languages)
+    found = names_in(store, generation, videos), descriptions_in(store, generation, videos)
+    for table, wanted in zip(found, (names, described), strict=True):
+        for stem in (*wanted.holding, "unheard"):
+            assert set(table.videos_with(stem).tolist()) == wanted.holding.get(stem, set()), stem
+            assert table.weight(stem) == wanted.weight.get(stem, math.log(len(videos) + 1))
+        telling = {row for stem, rows in wanted.holding.items() if wanted.weight[stem] for row in rows}
+        assert table.distinguished() == telling and table.count == len(videos)
+    texts = found[0].names["texts"]
+    ends = texts["ends"].tolist()
+    own = (texts["bytes"][begin:end].tobytes().decode() for begin, end in zip([0, *ends], ends, strict=False))
+    assert {row: text for row, text in zip(found[0].names.rows.tolist(), own, strict=True) if text} == (
+        names.distinctive
+    )
 
 
 # What a step does: its name, a number that chooses a video, and one that chooses a value.
@@ -106,12 +129,14 @@ def step(store: LibraryStore, what: str, which: int, value: int, count: int) -> 
             refused = VideoRow(0, f"r{count}", f"/r{count}", 1, 1, "", "", "refused")
             changes: dict[str, Callable[[], object]] = {
                 "touch": lambda: catalogue.put(video(int(one.hash), name, 2.0 + value), []),
-                "move": lambda: catalogue.moved(one.row, f"/other/{name}/{count}.mp4", 5, value, ""),
+                "move": lambda: catalogue.moved(one.row, f"/other/{name}/{name}{count}.mp4", 5, value, ""),
                 "capture": lambda: catalogue.put_captures({one.row: taken}),
-                "copy": lambda: catalogue.put_copy(Copy(one.row, f"/copies/{value}.mp4", 1, 1)),
+                "copy": lambda: catalogue.put_copy(Copy(one.row, f"/copies/{name} {value}.mp4", 1, 1)),
                 "route": lambda: catalogue.put_route(one.row, [(0.0, 50.0 + value, 9.0), (5.0, 51.0, 9.5)]),
                 "say": lambda: catalogue.say_language(one.row, "subtitle", "de", ("fr", "en")[value % 2]),
-                "live": lambda: catalogue.put_sayings(one.row, [], live=bool(value % 2)),
+                "live": lambda: catalogue.put_sayings(
+                    one.row, [Saying("title", f"Film {name} {value}")][value % 3 :], live=bool(value % 2)
+                ),
                 "remove": lambda: catalogue.take_out(one),
                 "refuse": lambda: catalogue.put(refused, []),
             }  # fmt: skip
@@ -129,7 +154,7 @@ def test_each_kind_of_change_is_noted(store: LibraryStore) -> None:
                 step(store, what, 3, value, 10 + 2 * count + value)
             require_as_made_at_once(store)
             with store.writing():
-                pass
+                publish_names(store)
             require_as_made_at_once(store)
 
 
@@ -144,12 +169,13 @@ def test_any_changes_and_publications_say_the_same(taken: list[tuple[str, int, i
         for count, (what, which, value) in enumerate(taken):
             if what == "publish":
                 with store.writing():
-                    pass
+                    if value % 2:
+                        publish_names(store)
             else:
                 step(store, what, which, value, count)
         require_as_made_at_once(store)
         with store.writing():
-            pass
+            publish_names(store)
         require_as_made_at_once(store)
         assert not [*damaged_parts(store.folder)]
         counted = count_facets(store)[0]
@@ -211,9 +237,9 @@ def test_a_reader_keeps_what_it_has_opened(store: LibraryStore) -> None:
         with store.writing(), store.catalogue.transaction():
             for one in store.catalogue.searchable():
                 store.catalogue.moved(one.row, f"/moved{one.path}", 1, 1, "")
-        assert columns["folder"].texts == [f"/films/ä/{number}.mp4" for number in range(3)]
+        assert columns["folder"].texts == [f"/films/ä/ä {number}.mp4" for number in range(3)]
         assert [one.path for one in videos.values()] == columns["folder"].texts
-        assert reader.searchable()[1].path == "/moved/films/ä/0.mp4"
+        assert reader.searchable()[1].path == "/moved/films/ä/ä 0.mp4"
 
 
 def test_changes_of_another_version_are_not_passed_over(store: LibraryStore) -> None:

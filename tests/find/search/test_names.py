@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import LibraryError, NotFound
+from moviola.files.array_file import write_sealed_arrays
 from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, stems_in
-from moviola.library.derived import video_names
-from moviola.library.derived.video_names import publish_names
+from moviola.library.derived.name_table import publish_names
+from moviola.library.disk.row_parts import FACTS
 from moviola.library.disk.video_table import VideoTable
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, Text
 from moviola.search.found import Candidate
@@ -220,17 +221,29 @@ def test_a_name_is_found_in_capitals(films: Path, tmp_path: Path) -> None:
 def test_names_of_earlier_versions_keep_their_vectors(
     named_library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their stems are another's; they are made again."""
+    """Names lay in one file then; its vectors are read as long as there are no others, and then put in parts,
+    without an encoder.
+    """
     store = named_library.store
     state = store.catalogue.generation, store.searchable()
-    monkeypatch.setattr(video_names, "_KIND", "4")
-    (store.folder / "cache" / "names.table").unlink()
-    publish_names(store)
-    monkeypatch.undo()
-    assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
-    assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [0, 0], "not mapped"
+    vectors = names_in(store, *state).vector_of()
+    texts, revision = sorted(vectors), store.settings.sentence_revision
+    old = store.folder / "cache" / "names.table"
+    arrays = {
+        "recipe": (np.frombuffer(f"5 {revision}".encode(), np.uint8), "u1"),
+        "texts": (np.frombuffer("\n".join(texts).encode(), np.uint8), "u1"),
+        "vectors": (np.array([vectors[text] for text in texts]), "<f4"),
+    }
+    write_sealed_arrays(old, arrays)
+    shutil.rmtree(store.folder / FACTS)
     monkeypatch.setattr(type(store.encoders.sentences), "encode_text", None)
-    publish_names(store)
+    for table in (names_in(store, *state), (publish_names(store), names_in(store, *state))[1]):
+        found = table.vector_of()
+        assert {text: own.tobytes() for text, own in found.items()} == {
+            text: own.tobytes() for text, own in vectors.items()
+        }
+        assert table.whole
+    assert not old.exists()
     assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [3, 3]
 
 
@@ -244,8 +257,9 @@ def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library
     store = named_library.store
     state = store.catalogue.generation, store.searchable()
     assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
-    (store.folder / "cache" / "names.table").write_bytes(b"damaged")
-    assert names_in(store, *state).vector_of() == {}
+    (store.folder / FACTS / "meanings.json").write_bytes(b"damaged")
+    table = names_in(store, *state)
+    assert table.vector_of() == {} and table.counts.tolist() == [3, 3] and not table.has_meanings
 
 
 def test_a_restored_video_is_found_by_the_meaning_of_its_name(named_library: Library, tmp_path: Path) -> None:

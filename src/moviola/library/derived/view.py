@@ -12,7 +12,7 @@ from moviola.features import MappedShard, VideoFeatures
 from moviola.files.mapped import all_whole
 from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
-from moviola.library.derived.video_names import NameTable, descriptions_in, names_in
+from moviola.library.derived.name_table import NameTable, descriptions_in, names_in
 from moviola.library.disk.columns import Columns
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.models_in_use import ModelsInUse

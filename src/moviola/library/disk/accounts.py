@@ -90,11 +90,11 @@ class Accounts(Database):
         rows = self._rows_of("facts", "SELECT video FROM facts WHERE edition >= ?", (EDITION,))
         return {row for (row,) in rows}
 
-    def sayings(self, row: int | None = None) -> Mapping[int, tuple[Saying, ...]]:
-        """What files say of their films, of one or of all videos by row number, where they say anything."""
-        where, values = ("sayings <> '[]'", ()) if row is None else ("video = ?", (row,))
-        rows = self._rows_of("facts", f"SELECT video, sayings FROM facts WHERE {where}", values)
-        return {video: self._sayings(video, said) for video, said in rows}
+    def sayings(self, rows: Collection[int] | None = None) -> Mapping[int, tuple[Saying, ...]]:
+        """What files say of their films, of all or some videos by row number, where they say anything."""
+        where, values = among("video", rows)
+        query = f"SELECT video, sayings FROM facts WHERE sayings <> '[]' AND {where}"
+        return {video: self._sayings(video, said) for video, said in self._rows_of("facts", query, values)}
 
     def live_photos(self, rows: Collection[int] | None = None) -> set[int]:
         """Row numbers of the films of Live Photos, of all or some videos."""

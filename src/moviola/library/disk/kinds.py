@@ -14,7 +14,18 @@ from moviola.features import Integers
 from moviola.types import Waypoint
 from moviola.values import dataclass
 
-__all__ = ["KINDS", "Arrays", "Bytes", "Kind", "Numbers", "Placed", "Routes", "TextValues", "Texts"]
+__all__ = [
+    "KINDS",
+    "Arrays",
+    "Bytes",
+    "Holders",
+    "Kind",
+    "Numbers",
+    "Placed",
+    "Routes",
+    "TextValues",
+    "Texts",
+]
 
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays of a column by name."""
@@ -145,6 +156,40 @@ class Bytes(Kind):
     def read(self, arrays: Arrays, count: int) -> Arrays:
         """The arrays."""
         return arrays
+
+
+class Holders(Kind):
+    """Any number of 64-bit numbers of each video, such as those of words: each once, with the videos that
+    have it.
+    """
+
+    parts: Mapping[str, str] = {"numbers": "<u8", "ends": "<i8", "videos": "<i4"}
+
+    def made(self, values: Sequence[Collection[int]]) -> Arrays:
+        """Numbers, rising, where the videos of each end, and places of these, rising for each number."""
+        numbers = np.array([number for own in values for number in own], np.uint64)
+        videos = np.repeat(np.arange(len(values), dtype=np.int32), [len(own) for own in values])
+        return _held(numbers, videos)
+
+    def joined(self, placed: Placed, count: int) -> Arrays:
+        """Each number that a video has, once."""
+        numbers, videos = [], []
+        for arrays, places in placed:
+            own = places[arrays["videos"]]
+            there = own >= 0
+            numbers.append(np.repeat(arrays["numbers"], np.diff(arrays["ends"], prepend=0))[there])
+            videos.append(own[there].astype(np.int32))
+        return _held(np.concatenate(numbers), np.concatenate(videos))
+
+    def read(self, arrays: Arrays, count: int) -> Arrays:
+        """The arrays."""
+        return arrays
+
+
+def _held(numbers: NDArray[np.uint64], videos: NDArray[np.int32]) -> Arrays:
+    order = np.lexsort((videos, numbers))
+    found, counts = np.unique(numbers[order], return_counts=True)
+    return {"numbers": found, "ends": np.cumsum(counts, dtype=np.int64), "videos": videos[order]}
 
 
 class Places(Kind):

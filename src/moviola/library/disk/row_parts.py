@@ -38,7 +38,7 @@ from moviola.files.parts import (
 from moviola.library.disk.kinds import Arrays, Kind
 from moviola.values import dataclass
 
-__all__ = ["AT_ONCE", "FACTS", "Part", "RowParts", "RowSet", "damaged_parts"]
+__all__ = ["AT_ONCE", "FACTS", "Make", "Part", "RowParts", "RowSet", "damaged_parts"]
 
 FACTS = Path("cache") / "facts"
 """The folder of the sets in a library."""
@@ -57,6 +57,8 @@ _COMPARED_BYTES = 1 << 22
 
 Make = Callable[[Sequence[int]], tuple[Integers, Mapping[str, Arrays]]]
 """Row numbers (n,) int64, rising, of those of some videos that are there, and the arrays of each column."""
+Widen = Callable[["RowParts", Collection[int]], Collection[int]]
+"""Of a set and the videos that have changed: these, and others whose columns change with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,11 @@ class RowSet:
     forms: Mapping[str, str]
 
     def at(
-        self, generation: int, changed_since: Callable[[int], Collection[int] | None], make: Make
+        self,
+        generation: int,
+        changed_since: Callable[[int], Collection[int] | None],
+        make: Make,
+        widen: Widen | None = None,
     ) -> RowParts | None:
         """The set as it is at a generation of the catalogue, with those columns that are made as now; None
         where that is not known of its files.
@@ -183,7 +189,19 @@ class RowSet:
                 continue
             parts, known, _ = found
             changed = () if known == generation else changed_since(known)
-            return None if changed is None or known > generation else parts.changed(changed, make)
+            if changed is None or known > generation:
+                return None
+            return parts.changed(widen(parts, changed) if widen and changed else changed, make)
+
+    def known(self, *, content: bool) -> tuple[RowParts, int] | None:
+        """The set as it was published, and its generation; None where it is missing, damaged, or of other
+        forms. ``content`` compares that of all files.
+        """
+        try:
+            parts, generation, _ = self._read(content=content)
+        except (DataError, SegmentIndexError, OSError):
+            return None
+        return (parts, generation) if parts.kinds.keys() == self.kinds.keys() else None
 
     def publish(
         self,
@@ -191,11 +209,13 @@ class RowSet:
         changed_since: Callable[[int], Collection[int] | None],
         rows: Callable[[], Sequence[int]],
         make: Make,
+        widen: Widen | None = None,
     ) -> None:
         """Have the set be of a generation of the catalogue; under the write lock.
 
         Args:
             rows: gives the row numbers of all videos, where all are to be written.
+            widen: where columns of a video depend on others.
         """
         found = self._known(changed_since)
         if found is None:
@@ -207,7 +227,7 @@ class RowSet:
             if known == generation:
                 return
             new = new_files(self.folder, self.name, files)
-            parts = parts.changed(changed, make)
+            parts = parts.changed(widen(parts, changed) if widen and changed else changed, make)
         named = [named_of(part, files) for part in self._written(parts, new)]
         values = {
             "format": _FORMAT, "groups": [[file.entry] for file in named], "generation": generation,

@@ -14,8 +14,8 @@ from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
+from moviola.library.derived.name_table import publish_names
 from moviola.library.derived.sound_classes import sound_vectors
-from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.camera_zones import camera_zones_of
 from moviola.library.disk.models_in_use import NONE, ROLES, other_stage1_in_use
 from moviola.library.disk.protected_paths import require_sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.library.derived.video_names import publish_names
+from moviola.library.derived.name_table import publish_names
 from moviola.types import CUE_KINDS, CueKind, require_known
 from moviola.words import language_named, language_title
 

@@ -108,7 +108,7 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     about = await service.media.run(_probed, service.library.store.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
     account = service.library.catalogue.account(video.row)
-    said = service.library.catalogue.sayings(video.row).get(video.row, ())
+    said = service.library.catalogue.sayings([video.row]).get(video.row, ())
     playable = about is not None and plays_in_browsers(about)
     home, own = service.home_of(video)
     return VideoDetails(
