@@ -3,7 +3,8 @@
 An encoder of pictures does not know "no": a street without cars is for it a street with cars. So "a street
 without cars", "a cat, not a dog", "a man who isn't wearing a hat" are read as what is wanted, without what is
 not; and of a text that says only what is not wanted ("no dog") words are searched, in lines and names, but
-not pictures. Words in quotation marks are taken as they are.
+not pictures. Words in quotation marks are taken as they are. Of texts that are not English the German,
+Spanish, French and Chinese words for that are read, too ("eine Straße ohne Autos").
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from moviola.search.queries import (
     WeightedSum,
     Without,
 )
+from moviola.words.english import is_english
 
 __all__ = ["says_only_what_not", "understood", "without_negation"]
 
@@ -45,7 +47,27 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:any|an?|the|be|have|having|been|being|there)\s+", re.IGNORECASE)
-_ALTERNATIVES = re.compile(r"\s*(?:,|;|\bor\b)\s*", re.IGNORECASE)
+_ALTERNATIVES = re.compile(r"\s*(?:[,;，；、]|\b(?:or|oder|ou)\b)\s*", re.IGNORECASE)
+# The same of texts that are not English, in German, Spanish, French and Chinese; "nicht nur" adds.
+_FOREIGN = re.compile(
+    rf"""(?:{_NEGATION.pattern}
+        |(?<![@\w])(?:ohne|keine?[rsnm]?|nicht(?!\s+nur\b)|niemals|außer|sin|nunca|excepto|sans|aucune?|sauf)
+           (?![\w-])
+        |(?<![@\w])pas\s+d(?:e\s|['’])
+        |没有|沒有)\s*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LEADING_FOREIGN = re.compile(
+    r"(?:^|[\s,;:.，；：。–—-]+)(?:aber|und|mit|ist|sind|es\s+gibt|gibt\s+es|pero|con|y|que|hay|mais|et|avec|qui"
+    r"|der|die|das)$",
+    re.IGNORECASE,
+)
+_ARTICLE_FOREIGN = re.compile(
+    r"^(?:eine?[rsnm]?|der|die|das|den|dem|hay|una?|el|la|los|las|le|les|du|des|une)\s+", re.IGNORECASE
+)
+# Chinese says what is excluded before what is wanted: "a street that has no people".
+_BEFORE = re.compile(r"((?:没有|沒有)[^，,、。；;的]+)的([^，,、。；;]+)")
+_MARKS = ",;:.，；：。、–—-"
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»")
 
 
@@ -148,25 +170,29 @@ def without_negation(text: str) -> tuple[str, tuple[str, ...]]:
     >>> without_negation("no dog"), without_negation("a knot"), without_negation('a "no entry" sign')
     (('', ('dog',)), ('a knot', ()), ('a "no entry" sign', ()))
     """
-    quoted = [match.span() for match in _QUOTED.finditer(text)]
-    spoken = _NOBODY.sub("no people", text) if not quoted else text
+    foreign, quoted = not is_english(text), [match.span() for match in _QUOTED.finditer(text)]
+    spoken = _BEFORE.sub(r"\2，\1", _NOBODY.sub("no people", text)) if not quoted else text
     pieces, begin = [], 0
-    for match in _NEGATION.finditer(spoken):
+    for match in (_FOREIGN if foreign else _NEGATION).finditer(spoken):
         if match.start() >= begin and not any(start <= match.start() < end for start, end in quoted):
             pieces.append(spoken[begin : match.start()])
             begin = match.end()
     pieces.append(spoken[begin:])
-    wanted, *unwanted = map(_trimmed, pieces)
+    wanted, *unwanted = (_trimmed(piece, foreign=foreign) for piece in pieces)
     excluded = dict.fromkeys(
-        _ARTICLE.sub("", _trimmed(one)) for piece in unwanted for one in _ALTERNATIVES.split(piece)
+        (_ARTICLE_FOREIGN if foreign else _ARTICLE).sub("", _trimmed(one))
+        for piece in unwanted
+        for one in _ALTERNATIVES.split(piece)
     )
     named = tuple(one for one in excluded if re.search(r"\w", one))
     return (wanted, named) if named else (text, ())
 
 
-def _trimmed(piece: str) -> str:
-    """A piece of a text without what leads over to the next."""
-    before, rest = "", piece.strip().strip(",;:.–—-").strip()
+def _trimmed(piece: str, *, foreign: bool = False) -> str:
+    """A piece of a text, English or not, without what leads over to the next."""
+    before, rest = "", piece.strip().strip(_MARKS).strip()
     while rest != before:
-        before, rest = rest, _LEADING.sub("", rest).strip().strip(",;:.–—-").strip()
+        before, rest = rest, _LEADING.sub("", rest).strip().strip(_MARKS).strip()
+        if foreign:
+            rest = _LEADING_FOREIGN.sub("", rest).strip().strip(_MARKS).strip()
     return rest
