@@ -1,45 +1,21 @@
-"""Real footage: pieces of its files that show one thing, and the queries that they answer."""
+"""Where the real footage lies, and the tables beside this file."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, its folder is there instead
 
 from measuring import VIDEOS, csv_rows
 
-__all__ = ["VIDEOS", "Clip", "Query", "read_clips", "read_queries", "rows"]
+__all__ = ["VIDEOS", "Picture", "rows"]
 
-
-@dataclass(frozen=True)
-class Clip:
-    """A piece of a file that shows one thing: seconds in that file."""
-
-    clip: str
-    file: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query and the clips that answer it."""
-
-    text: str
-    clips: frozenset[str]
-
-
-def read_clips() -> dict[str, Clip]:
-    """All clips by name."""
-    return {row["clip"]: Clip(row["clip"], row["file"], float(row["start"]), float(row["end"]))
-            for row in rows("clips.csv")}  # fmt: skip
-
-
-def read_queries() -> list[Query]:
-    """All queries, in the order of the file."""
-    return [Query(row["query"], frozenset(row["clips"].split())) for row in rows("queries.csv")]
+Picture = NDArray[np.uint8]
+"""(height, width, 3), or several of them."""
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -33,7 +33,7 @@ from moviola.types import POSSIBLE, STRONG, Moment
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "footage"))
 
-from clips import Query, read_clips, read_queries
+from query_films import Query, read_clips, read_queries
 from scipy.optimize import minimize
 
 from measuring import VIDEOS, arguments, csv_rows, print_rows, say

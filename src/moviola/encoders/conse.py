@@ -57,7 +57,7 @@ CHANNELS, FOLDED = 1280, 4
 """Channels of the layer before the classes; averaged in groups, 320 numbers find as much as 1,280."""
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
-"""Tuned on films cut from real clips with seed 0, measured with seed 1 (``conse_classes/README.md``)."""
+"""Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
 MATCH_SLOPE, MATCH_LINE, MATCH_CERTAINTY = 1.6, 3.9, 3.0
 """Of a text's standing among the classes, which are pictures of things; measured by
