@@ -33,7 +33,8 @@ from moviola.types import POSSIBLE, STRONG, Moment
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "footage"))
 
-from query_films import Query, read_clips, read_queries
+from query_films import Query, read_queries
+from report import reciprocal_ranks
 from scipy.optimize import minimize
 
 from measuring import VIDEOS, arguments, csv_rows, print_rows, say
@@ -129,18 +130,6 @@ def _answers(library: Library, texts: Sequence[str]) -> list[list[Moment]]:
     """The best moment of each file, best first, by pictures."""
     queries = [Text(text) for text in texts]
     return [[*one] for one in library.search_many(queries, by="visual", top_k=len(library), per_video=1)]
-
-
-def reciprocal_ranks(queries: Sequence[Query], found: Sequence[Sequence[Moment]]) -> NDArray[np.float64]:
-    """(Q,) one over the rank of the first file that holds a clip of the query, 0 if none does."""
-    clips = read_clips()
-    values = np.zeros(len(queries))
-    for place, (query, moments) in enumerate(zip(queries, found, strict=True)):
-        files = {clips[clip].file for clip in query.clips}
-        stems = files | {Path(file).stem for file in files}
-        ranks = [rank for rank, moment in enumerate(moments, 1) if moment.video_id in stems]
-        values[place] = 1 / ranks[0] if ranks else 0
-    return values
 
 
 def _judged(queries: Sequence[Query], answers: Sequence[Sequence[Moment]]) -> Floats:
