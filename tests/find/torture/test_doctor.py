@@ -72,7 +72,8 @@ def test_nothing_is_wrong_with_a_sound_library(folder: Path) -> None:
     ("pattern", "named"),
     [
         ("cache/facts/videos-*.part", "cache/facts/videos-"),
-        ("cache/facts/*.json", "cache/facts/columns.json"), ("cache/facts/names-*.part", "cache/facts/names-"),
+        ("cache/facts/*.json", "cache/facts/columns.json"),
+        ("cache/facts/names-*.part", "cache/facts/names-"),
         ("index/*segments*", "index"), ("features/frames-*.f16", "features are damaged"),
         ("stills.sqlite", "stills.sqlite"), ("models/refiner/*/model.safetensors", "the model in use"),
     ],
