@@ -15,7 +15,7 @@ from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import number
 from moviola.study.datasets.annotations import Annotations
 from moviola.study.datasets.building.consensus import LEVELS
-from moviola.study.datasets.readers import ranked_rows
+from moviola.study.datasets.readers.tvr_ranking import asked_rows
 from moviola.study.datasets.statistics import words
 
 __all__ = [
@@ -97,7 +97,9 @@ def read_judged(path: Path) -> Judged:
     """
     place: dict[str, int] = {}
     rows: list[tuple[int, float, int]] = []
-    for where, query_id, _, moment in ranked_rows(path):
+    for where, query_id, _, _, moment in asked_rows(path):
+        if moment is None:
+            continue
         rows.append((
             place.setdefault(query_id, len(place)),
             # A cosine; rounding may carry it a little past 1.

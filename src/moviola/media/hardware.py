@@ -80,12 +80,11 @@ class Hardware:
 
     Args:
         device: None where none can be opened, and ``why`` not.
-        verdicts: file of what was found on this machine.
     """
 
-    def __init__(self, device: Device | None, why: str = "", verdicts: Path | None = None) -> None:
+    def __init__(self, device: Device | None, why: str = "") -> None:
         self._device, self._why = device, why
-        self._verdicts = verdicts or user_cache() / "hardware.json"
+        self._verdicts = user_cache() / "hardware.json"  # of what was found on this machine
         self._lock = Lock()
         self._decodes: set[Path] = set()
         self._left: dict[Path, str] = {}

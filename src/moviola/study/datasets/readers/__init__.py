@@ -35,7 +35,6 @@ from moviola.study.datasets.readers.tvr import read_tvr, write_tvr
 from moviola.study.datasets.readers.tvr_ranking import (
     asked_rows,
     ranked_queries,
-    ranked_rows,
     read_tvr_ranking,
     write_own_pairs,
 )
@@ -44,7 +43,7 @@ from moviola.types import require_known
 
 __all__ = [
     "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "asked_rows", "durations_beside", "kind_of",
-    "kind_of_keys", "ranked_queries", "ranked_rows", "read_activitynet", "read_annotations", "read_charades",
+    "kind_of_keys", "ranked_queries", "read_activitynet", "read_annotations", "read_charades",
     "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos", "read_tvr",
     "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from moviola.study.datasets.annotations import Annotations, Collector
 from moviola.study.datasets.readers.videos import known_durations
 
 __all__ = [
-    "asked_queries", "asked_rows", "ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs",
+    "asked_queries", "asked_rows", "ranked_queries", "read_tvr_ranking", "write_own_pairs",
 ]  # fmt: skip
 
 
@@ -60,20 +60,10 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
             yield f"{where}, moment {count}", entry, moment
 
 
-def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """Pairs of a TVR-Ranking pair file: place, query id, query text, and the moment's fields.
-
-    A moment also has its query's ``type`` (v, t or vt), if the file has one. Two texts under one id are an
-    error.
-    """
-    for where, query_id, query, kind, moment in asked_rows(path):
-        if moment is not None:
-            yield where, query_id, query, {"type": kind, **moment} if kind else moment
-
-
 def asked_rows(path: Path) -> Iterator[tuple[str, str, str, str, Mapping[str, Any] | None]]:
-    """The same with queries whose list of moments is empty, for which None stands; before it the query's
-    type, "" without one.
+    """Pairs of a TVR-Ranking pair file: place, query id, query text, the query's type (v, t or vt; "" without
+    one), and the moment's fields, None for a query whose list of moments is empty. Two texts under one id are
+    an error.
     """
     texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):
@@ -85,7 +75,7 @@ def asked_rows(path: Path) -> Iterator[tuple[str, str, str, str, Mapping[str, An
 
 def asked_queries(path: Path) -> dict[str, str]:
     """Text of each query of a pair file by its id, those that nothing answers included; errors as in
-    :func:`ranked_rows`.
+    :func:`asked_rows`.
     """
     return {query_id: query for _, query_id, query, _, _ in asked_rows(path)}
 
