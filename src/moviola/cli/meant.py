@@ -1,4 +1,4 @@
-"""What is meant by words that the command line does not take."""
+"""Commands and options that are meant by words that the command line does not take."""
 
 from __future__ import annotations
 

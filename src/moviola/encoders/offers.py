@@ -60,7 +60,7 @@ def hub_offer(name: str, patterns: Sequence[str]) -> HubOffer:
 
     require_online(name)
     with answering(name):
-        info = _asked(lambda: hub.HfApi().model_info(name, files_metadata=True, timeout=_PATIENCE))
+        info = _answer_to(lambda: hub.HfApi().model_info(name, files_metadata=True, timeout=_PATIENCE))
         needed = {
             one.rfilename: max(0, int(one.size or 0))
             for one in info.siblings or ()
@@ -74,7 +74,7 @@ def hub_offer(name: str, patterns: Sequence[str]) -> HubOffer:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Errors of a hub that is asked for a model as :class:`MissingModel`; a full disk is another matter."""
+    """Errors of a hub that is to give a model as :class:`MissingModel`; a full disk is another matter."""
     import huggingface_hub as hub
     import huggingface_hub.errors
 
@@ -91,7 +91,7 @@ def answering(name: str) -> Iterator[None]:
         ) from error
 
 
-def _asked(question: Callable[[], Any]) -> Any:
+def _answer_to(question: Callable[[], Any]) -> Any:
     """The answer to a question; TimeoutError: not whole within :data:`_LONGEST` seconds, such as one that
     comes a byte a second.
     """

@@ -91,8 +91,8 @@ def require_names_as_made_at_once(store: LibraryStore, videos: VideoTable) -> No
         for stem in (*wanted.holding, "unheard"):
             assert set(table.videos_with(stem).tolist()) == wanted.holding.get(stem, set()), stem
             assert table.weight(stem) == wanted.weight.get(stem, math.log(len(videos) + 1))
-        telling = {row for stem, rows in wanted.holding.items() if wanted.weight[stem] for row in rows}
-        assert table.distinguished() == telling and table.count == len(videos)
+        distinct = {row for stem, rows in wanted.holding.items() if wanted.weight[stem] for row in rows}
+        assert table.distinguished() == distinct and table.count == len(videos)
     texts = found[0].names["texts"]
     ends = texts["ends"].tolist()
     own = (texts["bytes"][begin:end].tobytes().decode() for begin, end in zip([0, *ends], ends, strict=False))

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from moviola.server.schemas import RequestModel
 
 TWO_LIBRARIES = pytest.mark.long(1)
-"""What is wrong with a request is found before a library is asked; the other modules ask what is right."""
+"""Mistakes in a request are found before a library is asked; the other modules ask what is right."""
 
 JSON = {"Content-Type": "application/json"}
 

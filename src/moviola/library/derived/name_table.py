@@ -63,7 +63,7 @@ class NameTable:
         names: of all videos, by row number.
         meanings: unit vectors (d,) of distinctive words by their number; also of removed videos, which may be
             restored.
-        more: words are weighed as if there were so many videos more.
+        more: words are weighed as if there were this number of videos more.
     """
 
     names: RowParts
@@ -116,11 +116,11 @@ class NameTable:
         found: set[int] = set()
         for part in self.names.parts:
             stems = part.columns["stems"]
-            tells = np.repeat(
+            distinct = np.repeat(
                 ~np.isin(stems["numbers"], np.array(universal, np.uint64)), np.diff(stems["ends"], prepend=0)
             )
             having = np.zeros(len(part.rows), np.bool_)
-            having[stems["videos"][tells]] = True
+            having[stems["videos"][distinct]] = True
             found.update(part.rows[having & part.there].tolist())
         return found
 
@@ -237,7 +237,7 @@ class _DescriptionsOf:
         self._catalogue = store.catalogue
         self._languages = sorted(store.catalogue.languages())
         self._common: frozenset[int] = frozenset()
-        self._asked: set[int] = set()
+        self._wanted: set[int] = set()
         self._read: dict[int, Words] = {}
         form = " ".join([_VERSION, *self._languages])
         self.set = RowSet(store.folder / FACTS, self.name, self.kinds, dict.fromkeys(self.kinds, form))
@@ -261,8 +261,8 @@ class _DescriptionsOf:
 
     def _words(self, rows: Sequence[int]) -> dict[int, Words]:
         """The words of those of some videos that are there, read once if they are few."""
-        if not self._asked >= {*rows}:
-            self._asked = {*rows}
+        if not self._wanted >= {*rows}:
+            self._wanted = {*rows}
             videos = {video.row: video for video in self._catalogue.searchable(rows)}
             found = words_by_video(self._texts(videos, rows), self._languages)
             self._read = {row: found.get(row, _NOTHING) for row in videos}

@@ -1,5 +1,5 @@
 """Words in names of videos, those of files and the titles that files have within, and words in what files say
-of them besides (keywords, descriptions, people): how rare each is, and which words of a name tell its video
+of them besides (keywords, descriptions, people): how rare each is, and which words of a name part its video
 from others.
 """
 
@@ -45,7 +45,7 @@ class Words(NamedTuple):
     words: Mapping[str, frozenset[str]]
 
     def distinctive(self, is_common: Callable[[str], bool]) -> str:
-        """The words that tell the video from others: those with a stem that is not common."""
+        """The words that part the video from others: those with a stem that is not common."""
         return " ".join(word for word, own in self.words.items() if not all(map(is_common, own)))
 
 
@@ -96,7 +96,7 @@ class VideoNames:
     Attributes:
         words: of each video that has some, by row number.
         videos: row numbers of all videos, rising.
-        more: words are weighed as if there were so many videos more.
+        more: words are weighed as if there were this number of videos more.
     """
 
     words: Mapping[int, Words]
