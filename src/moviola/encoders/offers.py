@@ -74,7 +74,7 @@ def hub_offer(name: str, patterns: Sequence[str]) -> HubOffer:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Errors of a hub that is to give a model as :class:`MissingModel`; a full disk is another matter."""
+    """Errors of a hub that does not give a model, as :class:`MissingModel`; a full disk is another matter."""
     import huggingface_hub as hub
     import huggingface_hub.errors
 

@@ -43,7 +43,7 @@ class Section:
         return Section(self.path, self._at(key), {} if given is None else given)
 
     def given(self, key: str) -> Any:
-        """What stands there, of any kind; None where it is not stated."""
+        """Its value, of any kind; None where it is not stated."""
         return self._taken(key, None)
 
     def whole(self, key: str, default: int) -> int:

@@ -75,12 +75,12 @@ def served(client: TestClient) -> list[Answer]:
     return answers
 
 
-def require_told(tools: LibraryTools, answers: list[Answer]) -> None:
+def require_shown(tools: LibraryTools, answers: list[Answer]) -> None:
     """An agent gets the nearest moments of the same answers, their scores to three digits."""
     for query, answer in zip(QUERIES[:2], answers, strict=False):
-        told = tools.search_moments(query=query, top_k=20, weak=True).structured_content
-        assert told and told["moments"]
-        for video_id, own in by_video(told["moments"]).items():
+        shown = tools.search_moments(query=query, top_k=20, weak=True).structured_content
+        assert shown and shown["moments"]
+        for video_id, own in by_video(shown["moments"]).items():
             assert all(any(one == pytest.approx(two, abs=2e-3) for two in answer[video_id]) for one in own)
 
 
@@ -106,9 +106,9 @@ def test_answers_are_of_one_encoder_or_of_each_videos_own_at_every_step(
     shutil.copytree(folder, changed)
     with Library(changed) as library:
         library.indexer.use_encoder(str(other))
-    asked = {"query": "a red wall", "video_id": "harbour"}
+    question = {"query": "a red wall", "video_id": "harbour"}
     with serving(changed) as client:
-        new, curve = served(client), client.post("/api/curve", json=asked).json()
+        new, curve = served(client), client.post("/api/curve", json=question).json()
     shards = {path.name for path in (folder / "features").rglob("*") if path.is_file()}
     seen: list[int] = []
     with (
@@ -137,7 +137,7 @@ def test_answers_are_of_one_encoder_or_of_each_videos_own_at_every_step(
                     if name in (after if name in own else before)
                 }
                 assert alike(answers[place], wanted), (made, QUERIES[place], answers[place], wanted)
-            require_told(tools, answers)
+            require_shown(tools, answers)
             seen.append(len(made))
 
         with changing(folder, other, 0.6) as process:
@@ -156,7 +156,7 @@ def test_answers_are_of_one_encoder_or_of_each_videos_own_at_every_step(
         assert {*seen} == {*range(max(seen) + 1)} and max(seen) >= 2
         after = served(client)
         assert all(map(alike, after, new))
-        require_told(tools, new)
+        require_shown(tools, new)
         left = {path.name for path in (folder / "features").rglob("*") if path.is_file()}
         assert shards - left, "the old features are still there"
-        assert client.post("/api/curve", json=asked).json() == curve
+        assert client.post("/api/curve", json=question).json() == curve
