@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,9 @@ from hypothesis import settings
 from turns import SHARES, TURNS, share
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from milvus_server import RunningMilvus
 
 # torch reads the number of threads when it is imported; conftest comes before any test that imports it.
@@ -104,6 +107,32 @@ def _turn_of(item: pytest.Item) -> int | None:
     (turn,) = marker.args
     assert turn in range(TURNS), f"{item.nodeid}: turn {turn} is none of 0 to {TURNS - 1}"
     return int(turn)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def texts_of_new_libraries() -> Iterator[None]:
+    """Let the demo's encoder read the texts about everything once in a process.
+
+    Each new library has their vectors, which takes as long as all else of it: a seventh of a second,
+    a thousand times. All other texts, and those of other encoders and checkpoints, are read each time.
+    """
+    from moviola.encoders.clip import ClipEncoder
+    from moviola.retrieval import unrelated_queries
+
+    read, about_everything = ClipEncoder.encode_text, unrelated_queries()
+    known: dict[tuple[str, str, str], NDArray[np.float32]] = {}
+
+    def encode_text(encoder: ClipEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
+        if encoder.id != "demo" or texts is not about_everything:
+            return read(encoder, texts)
+        key = encoder.revision, str(encoder.device), encoder.precision
+        if key not in known:
+            known[key] = read(encoder, texts)
+        return known[key].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClipEncoder, "encode_text", encode_text)
+        yield
 
 
 def _reference_folder(variable: str, default: Path) -> Path:
