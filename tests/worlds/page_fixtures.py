@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from made_once import made_once
 from moviola.types import Capture
 
 if TYPE_CHECKING:
@@ -29,20 +30,28 @@ PATIENCE = 30_000
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The films and their library; not to be changed."""
+    """The films and their library; not to be changed, nor served: all workers have the same."""
     from photo_library import make_library
 
-    folder = tmp_path_factory.mktemp("photographs")
-    make_library(folder, size=SIZE, rate=RATE)
+    return made_once(
+        tmp_path_factory, "photographs", lambda folder: make_library(folder, size=SIZE, rate=RATE)
+    )
+
+
+@pytest.fixture(scope="session")
+def copied(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the library, which servers of this worker may keep something in."""
+    folder = tmp_path_factory.mktemp("copied")
+    shutil.copytree(made / "photographs", folder / "photographs")
     return folder
 
 
 @pytest.fixture(scope="session")
-def served(made: Path) -> Iterator[Served]:
+def served(copied: Path) -> Iterator[Served]:
     """A server on the library that no test changes."""
     from page_server import Served
 
-    with Served(made) as server:
+    with Served(copied) as server:
         yield server
 
 

@@ -20,9 +20,9 @@ Opener = Callable[..., Page]
 
 
 @pytest.fixture
-def guarded(open_page: Opener, made: Path) -> Iterator[Served]:
+def guarded(open_page: Opener, copied: Path) -> Iterator[Served]:
     """A server with a token for each right; it has ended before visitors are cleaned up after."""
-    with Served(made, options=("--token", "changes", "--read-token", "reads")) as server:
+    with Served(copied, options=("--token", "changes", "--read-token", "reads")) as server:
         yield server
 
 

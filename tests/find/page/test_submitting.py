@@ -18,12 +18,12 @@ Opener = Callable[..., Page]
 
 
 @pytest.fixture
-def evaluation(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[DresServer, Served]]:
+def evaluation(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[DresServer, Served]]:
     """A stand-in for an evaluation server, and a server with an account on it."""
     monkeypatch.setenv("MOVIOLA_DRES_PASSWORD", "secret")
     with DresServer() as dres:
         account = dres.url.replace("://", "://team@")
-        with Served(made, options=("--dres", account)) as served:
+        with Served(copied, options=("--dres", account)) as served:
             yield dres, served
 
 

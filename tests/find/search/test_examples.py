@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +12,11 @@ from moviola.search import Library
 from moviola.search.found import SearchResult
 from moviola.search.suggestions import ExampleReader
 from moviola.types import Query
-from photo_library import make_library
 
 
 @pytest.mark.slow
-def test_shown_things_are_offered_and_found(tmp_path: Path) -> None:
-    folder = make_library(tmp_path, size=(320, 180), rate=8)
+def test_shown_things_are_offered_and_found(made: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(made / "photographs", tmp_path / "photographs"))
     with Library(folder) as library:
         offered = library.examples(4)
         assert len(offered) == 4

@@ -40,9 +40,9 @@ def task(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def judging(made: Path, task: Path) -> Iterator[Served]:
+def judging(copied: Path, task: Path) -> Iterator[Served]:
     """A server on library and task."""
-    with Served(made, options=("--judge", str(task))) as server:
+    with Served(copied, options=("--judge", str(task))) as server:
         yield server
 
 
