@@ -179,7 +179,7 @@ def make(folder: Path, films: int, rows: int) -> None:
             )
             video = VideoRow(
                 row=0, video_id=f"archive {number:05d}", size=1, mtime_ns=1,
-                path=f"/archive/{number % 40:02d}/{number % 7}/{number:05d}.mp4",
+                path=f"/archive/{number % 40:02d}/{number % 7}/archive {number:05d}.mp4",
                 hash=f"{number:032x}", sidecars="", state="ready", duration=4.0, width=640,
                 height=360, codec="h264", frames=extent,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Commands and options that are meant by words that the command line does not take."""
+"""Words that the command line does not take, and those that are meant by them."""
 
 from __future__ import annotations
 
