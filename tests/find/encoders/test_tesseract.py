@@ -102,8 +102,10 @@ def test_the_language_chooses_the_reader(program: Path) -> None:
 def test_languages_scripts_and_files() -> None:
     assert require_languages(" ru, zh-Hant,ru") == ("ru", "zh-Hant")
     assert require_languages(None) == ()
-    with pytest.raises(InvalidValue, match="'nonsense'"):
-        require_languages("ru,nonsense")
+    assert require_languages("Russian,chi_sim,srp_latn,rus") == ("ru", "chi_sim", "srp_latn", "rus")
+    for wrong in ("nonsense", "xx", "und"):  # "xx" ended in an exception of another package
+        with pytest.raises(InvalidValue, match=f"'{wrong}': not known"):
+            require_languages(f"ru,{wrong}")
     codes = {
         "ru": "rus",
         "ar": "ara",

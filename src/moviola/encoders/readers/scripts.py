@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from moviola.errors import InvalidValue
+from moviola.words import language_named
 
 __all__ = ["PACKAGED", "SCRIPTS", "TESSERACT", "require_languages", "said_of", "script_of"]
 
@@ -27,16 +28,23 @@ Korean none."""
 
 
 def require_languages(given: str | None) -> tuple[str, ...]:
-    """Languages (BCP 47) of an option, separated by commas. Raises InvalidValue: one is no language."""
+    """Languages (BCP 47) of an option, names or codes separated by commas. Raises InvalidValue: one is no
+    language.
+    """
+    parts = dict.fromkeys(one.strip() for one in (given or "").split(",") if one.strip())
+    return tuple(dict.fromkeys(map(_require_language, parts)))
+
+
+def _require_language(one: str) -> str:
     from langcodes import Language
 
-    languages = tuple(dict.fromkeys(one.strip() for one in (given or "").split(",") if one.strip()))
-    for one in languages:
-        with suppress(ValueError):
-            if Language.get(one.replace("_", "-")).language:
-                continue
-        raise InvalidValue(f"text language {one!r}: give ISO 639 codes, such as ru or ru,en")
-    return languages
+    with suppress(ValueError):  # Tesseract's own names (`chi_sim`) have parts that no tag has
+        language = Language.get(one.replace("_", "-")).language
+        if language and Language.get(language).is_valid():
+            return one
+    if named := language_named(one):
+        return named
+    raise InvalidValue(f"text language {one!r}: not known; give codes of ISO 639 or names, such as ru,en")
 
 
 def script_of(language: str) -> str:
