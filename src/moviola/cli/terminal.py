@@ -26,6 +26,8 @@ _LEAST_CELL = 8
 
 # A box that has lines between sections of rows, and nothing else.
 _LINES = Box("    \n    \n    \n    \n ── \n    \n    \n    \n")
+# Beside a cell whose letters run from right to left, or its row would, numbers and all.
+_RIGHT_TO_LEFT, _FROM_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"), "\u200e"
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 _TIMES = re.compile(r"(\d+:[\d:.]+)(?: – \d+:[\d:.]+)?")
 
@@ -67,9 +69,16 @@ def print_table(
             min_width=width,
         )  # fmt: skip
     for place, row in enumerate(cells):
-        table.add_row(*("\n".join(row[at]) for at in filled), end_section=place in lines)
+        table.add_row(*(_kept_apart(row[at]) for at in filled), end_section=place in lines)
     if cells:
         console.print(table, soft_wrap=False)
+
+
+def _kept_apart(parts: Sequence[str]) -> str | Text:
+    """The texts of a cell below each other, so that a terminal turns none but those that run to the left."""
+    if not any(map(_RIGHT_TO_LEFT.search, parts)):
+        return "\n".join(parts)
+    return Text("\n".join(f"{_FROM_LEFT}{plain(part)}{_FROM_LEFT}" for part in parts))
 
 
 def _on_one_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import pytest
 
 from distinct import film_like
 from moviola.cli.app import emit_json
+from moviola.cli.terminal import PlainConsole, print_table
 from moviola.files.plain import plain
 
 Run = Callable[..., Any]
@@ -137,6 +139,18 @@ def test_file_names_that_are_no_unicode_can_be_printed(capsys: pytest.CaptureFix
     out.encode()
     assert "Tür" in out
     assert json.loads(out) == {"path": "films/\udcff.mp4", "said": "Tür\x9b"}
+
+
+def test_columns_stay_in_their_order_beside_letters_that_run_to_the_left() -> None:
+    """Terminals turned a whole row, its times and its score too, between two Arabic cells; widths stay."""
+    console = PlainConsole()
+    console.file, console.width = io.StringIO(), 80
+    rows = [[["حفل \u202eالزفاف"], ["0:01 – 0:04"], ["شاطئ البحر", "two"]], [["夏の花火"], ["0:02"], ["sea"]]]
+    print_table(console, ["video", "time", "words"], rows, title="", lines=(), short={})
+    _, first, below, second = console.file.getvalue().splitlines()
+    assert first.startswith(f"\u200eحفل {REPLACED}الزفاف\u200e  0:01 – 0:04  \u200eشاطئ البحر\u200e")
+    assert below.split() == ["\u200etwo\u200e"] and "\u200e" not in second
+    assert "  0:02" in second
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys: pytest.CaptureFixture[str]) -> None:
