@@ -7,7 +7,7 @@ words of a vocabulary of 4,000; a vector of a name is made of its text. Then vid
 each time the library is published as a writer does it: once what filters choose by, once the names. Each
 publication is a new process; bytes are those of files that were not there before, manifests included; memory
 is the high water of the process less what it had after opening the library and publishing nothing.
-``publication.json`` has figures before and after facts of videos lay in parts.
+``publication.json`` has figures before and after facts of videos, and names, lay in parts.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def measured(work: Path, videos: int, more: int) -> dict[str, Any]:
 
 def opened(folder: Path) -> LibraryStore:
     store = LibraryStore(folder, encoder="demo", sentence_encoder="minilm", columns=COLUMNS)
-    vars(store.encoders)["sentences_of_all"] = MadeVectors()
+    setattr(type(store.encoders), "sentences_of_all", MadeVectors())  # noqa: B010 - a property
     return store
 
 
