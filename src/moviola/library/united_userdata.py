@@ -72,7 +72,7 @@ class UnitedUserData:
         return {name: size for part in self._parts for name, size in part.pictures().items()}
 
     def picture(self, name: str) -> bytes:
-        """A picture of a saved search; errors as of one library."""
+        """A picture of a saved search; the errors are those of one library."""
         return saved_picture_in(self._store, name)
 
     def put(

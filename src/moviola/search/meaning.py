@@ -101,9 +101,9 @@ _MOST_READ = 20_000
 
 
 def _reads(encoder: SentenceEncoder, text: str, language: str = "") -> bool:
-    known, asked = _READ.setdefault(encoder, {}), (text, language)
-    if (reads := known.get(asked)) is None:
+    known, key = _READ.setdefault(encoder, {}), (text, language)
+    if (reads := known.get(key)) is None:
         if len(known) >= _MOST_READ:
             known.clear()
-        reads = known[asked] = encoder.reads(text, language)
+        reads = known[key] = encoder.reads(text, language)
     return reads

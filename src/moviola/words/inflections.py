@@ -1,6 +1,6 @@
-"""Further forms of a word that is asked for, where Snowball's stemmers leave forms of one word apart.
+"""Further forms of a word of a query, where Snowball's stemmers leave forms of one word apart.
 
-They are asked for besides the word's own stem, so that what a library holds need not be made again.
+They are searched besides the word's own stem, so that what a library holds need not be made again.
 """
 
 from __future__ import annotations
