@@ -3,11 +3,13 @@
     python benchmarks/no_match/fit.py LIBRARY [--out FILE]
 
 The library is the one that `run.py --library FOLDER` leaves. The log odds of a moment are slope * (z - line)
-+ certainty * u, with z its standing among the classes and u how near its pictures are to some of them. The
-three numbers are fitted by maximum likelihood to the moments of the labelled queries, of the earlier ones,
-and of both, each set with equal weight; figures are given of both sets. `MATCH_SLOPE`, `MATCH_LINE` and
-`MATCH_CERTAINTY` of `moviola.encoders.conse` are about what the earlier queries give, so that the labelled
-ones judge them.
++ certainty * u + nearest * n + unknown * w, with z its standing among the classes, u how near its pictures
+are to some of them, n how near the nearest class is to the query, and w the number of its words that MiniLM
+knows by parts alone. The five numbers are fitted by maximum likelihood to the moments of the labelled
+queries, of the earlier ones, and of both, each set with equal weight, and so are the first three without the
+others; figures are given of both sets. Texts that e5 reads have numbers of their own, and are left out.
+`MATCH_SLOPE` and the others of `moviola.encoders.conse` are about what the earlier queries give, so that the
+labelled ones judge them.
 """
 
 from __future__ import annotations
@@ -25,10 +27,14 @@ from scipy.optimize import minimize
 from measuring import arguments, print_rows, say
 from moviola import Library
 from moviola.encoders import conse
+from moviola.library import background_of
+from moviola.retrieval.phrases import named_words, unframed
 from moviola.types import Moment
 from run import MOST, answers
 
 Floats = NDArray[np.float64]
+
+NUMBERS = ("slope", "line", "certainty", "nearest", "unknown")
 
 
 def main() -> None:
@@ -37,12 +43,14 @@ def main() -> None:
         name: evidence(options.library, queries)
         for name, queries in {"labelled": labelled(), "earlier": earlier()}.items()
     }
-    shipped = np.array([conse.MATCH_SLOPE, conse.MATCH_LINE, conse.MATCH_CERTAINTY])
-    fits = {name: fitted([own]) for name, own in sets.items()} | {"both": fitted([*sets.values()])}
+    shipped = np.array([getattr(conse, f"MATCH_{name.upper()}") for name in NUMBERS])
+    wanted = {**{name: [own] for name, own in sets.items()}, "both": [*sets.values()]}
+    fits = {name: fitted(own) for name, own in wanted.items()}
+    fits |= {f"{name}, three numbers": fitted(own, 3) for name, own in wanted.items()}
     rows = [
         {
-            "fitted on": fit, "judged on": name, "slope": round(float(numbers[0]), 2),
-            "line": round(float(numbers[1]), 2), "certainty": round(float(numbers[2]), 2),
+            "fitted on": fit, "judged on": name,
+            **{key: round(float(value), 2) for key, value in zip(NUMBERS, numbers, strict=True)},
             **figures(scored(sets[name], numbers)),
         }
         for fit, numbers in (*fits.items(), ("as shipped", shipped))
@@ -53,7 +61,8 @@ def main() -> None:
 
 
 def evidence(folder: Path, queries: Sequence[LabelledQuery]) -> tuple[Judged, Floats]:
-    """The moments of all answers by pictures, and z and u of each, (n, 2)."""
+    """The moments of all answers by pictures, and z, u, n and w of each, (n, 4)."""
+    known = of_texts(folder, [query.text for query in queries])
     sure, plain = conse.MATCH_CERTAINTY, answered(folder, queries, 2 * MOST, certainty=0.0)
     rows = []
     for place, (query, answer) in enumerate(
@@ -62,14 +71,31 @@ def evidence(folder: Path, queries: Sequence[LabelledQuery]) -> tuple[Judged, Fl
         before = {_key(one): _log_odds(one) for one in plain[place]}
         for one in answer:
             right, odds = query.judged(one), before.get(_key(one))
-            if right is not None and odds is not None:
-                z = odds / conse.MATCH_SLOPE + conse.MATCH_LINE
-                rows.append((place, one.score, right, z, (_log_odds(one) - odds) / sure))
+            if right is not None and odds is not None and query.text in known:
+                near, unknown = known[query.text]
+                own = conse.MATCH_NEAREST * near + conse.MATCH_UNKNOWN * unknown
+                z = (odds - own) / conse.MATCH_SLOPE + conse.MATCH_LINE
+                u = (_log_odds(one) - odds) / sure
+                rows.append((place, one.score, right, z, u, near, unknown))
     values = np.array(rows, np.float64)
     answerable = np.array([at for at, one in enumerate(queries) if one.right], np.int64)
     absent = np.array([at for at, one in enumerate(queries) if one.kind in NO_ANSWER], np.int64)
     found = Judged(values[:, 0].astype(np.int64), values[:, 1], values[:, 2].astype(bool), answerable, absent)
     return found, values[:, 3:]
+
+
+def of_texts(folder: Path, texts: Sequence[str]) -> dict[str, tuple[float, int]]:
+    """Of texts in English the cosine with the nearest class, and the words that MiniLM knows by parts."""
+    with Library(folder, read_only=True) as library:
+        encoder, background = library.store.encoders.visual, background_of(library.store)
+        assert isinstance(encoder, conse.ConseEncoder) and background.references is not None
+        own = [text for text in texts if encoder.reader_of(text).match is encoder.match]
+        cosines = background.centred(encoder.encode_text([unframed(text) for text in own]))
+        nearest = (cosines @ background.references.T).max(1)
+        return {
+            text: (float(near), sum(not encoder.has_word(word.lower()) for word in named_words(text)))
+            for text, near in zip(own, nearest, strict=True)
+        }
 
 
 def answered(
@@ -84,30 +110,35 @@ def answered(
         conse.MATCH_CERTAINTY = kept
 
 
-def fitted(sets: Sequence[tuple[Judged, Floats]]) -> Floats:
-    """Slope, line and certainty (3,) that make the judgements of some sets likeliest."""
+def fitted(sets: Sequence[tuple[Judged, Floats]], free: int = len(NUMBERS)) -> Floats:
+    """The numbers (5,) that make the judgements of some sets likeliest; 0 but for the first ``free``."""
     values = np.concatenate([own for _, own in sets])
     right = np.concatenate([found.right for found, _ in sets])
     weight = np.concatenate([np.full(len(own), 1 / len(own)) for _, own in sets])
     weight /= weight.sum()
 
     def loss(numbers: Floats) -> float:
-        odds = _odds(values, numbers)
+        odds = _odds(values, _padded(numbers))
         return float(weight @ (np.logaddexp(0, odds) - right * odds))
 
-    return np.asarray(minimize(loss, np.array([1.0, 4.0, 1.0]), method="Nelder-Mead").x, np.float64)
+    start = np.array([1.0, 4.0, 1.0, -1.0, -1.0])[:free]
+    return _padded(minimize(loss, start, method="Nelder-Mead", options={"maxiter": 4000}).x)
+
+
+def _padded(numbers: Floats) -> Floats:
+    return np.concatenate([numbers, np.zeros(len(NUMBERS) - len(numbers))])
 
 
 def scored(moments: tuple[Judged, Floats], numbers: Floats) -> Judged:
-    """The moments with the scores that some slope, line and certainty (3,) give."""
+    """The moments with the scores that the numbers (5,) give."""
     found, values = moments
     score: Floats = 1 / (1 + np.exp(-_odds(values, numbers)))
     return Judged(found.query, score, found.right, found.answerable, found.absent)
 
 
 def _odds(values: Floats, numbers: Floats) -> Floats:
-    slope, line, certainty = numbers
-    return np.asarray(slope * (values[:, 0] - line) + certainty * values[:, 1])
+    slope, line, *others = numbers
+    return np.asarray(slope * (values[:, 0] - line) + values[:, 1:] @ np.array(others))
 
 
 def _key(one: Moment) -> tuple[Any, ...]:

@@ -35,6 +35,8 @@ class Match:
             (:mod:`moviola.retrieval.phrases`).
         certainty: log odds per unit by which a picture is nearer to some of the references than usual
             (:meth:`moviola.retrieval.Background.certainty_of`); 0 without references.
+        nearest: log odds per unit of the cosine of a text, by phrases, with the nearest of the references.
+        unknown: log odds of each content word of a text, by phrases, that is not one token.
         measured: whether these numbers were measured for the encoder; else they are a cautious default.
     """
 
@@ -44,6 +46,8 @@ class Match:
     references: NDArray[np.float32] | None = None
     by_phrases: bool = False
     certainty: float = 0.0
+    nearest: float = 0.0
+    unknown: float = 0.0
     measured: bool = True
 
 

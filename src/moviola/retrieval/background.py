@@ -16,6 +16,7 @@ The log odds of a match rise linearly with that value. ``docs/scores.md`` has th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class Background:
         references: (k, d) float32, unit vectors of pictures; None without.
         by_phrases: whether texts are judged by their phrases, see :meth:`of_phrases`.
         certainty: see :class:`moviola.retrieval.Calibration`.
+        nearest, unknown: see :meth:`of_phrases`.
     """
 
     centre: Floats
@@ -62,6 +64,8 @@ class Background:
     references: Floats | None = None
     by_phrases: bool = False
     certainty: float = 0.0
+    nearest: float = 0.0
+    unknown: float = 0.0
 
     def centred(self, vectors: Floats) -> Floats:
         """Vectors of queries (Q, d), without the component of all texts, of length 1."""
@@ -88,11 +92,24 @@ class Background:
         nearest = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
         return np.asarray(nearest.mean(axis=1) - _USUAL)
 
-    def of_phrases(self, vectors: Floats, weights: Sequence[float]) -> tuple[Floats, Calibration]:
-        """A text by its phrases: the ``mean_log_odds`` of :mod:`moviola.retrieval.calibration`.
+    def of_phrases(
+        self, vectors: Floats, weights: Sequence[float], unknown: int = 0
+    ) -> tuple[Floats, Calibration]:
+        """A text by its phrases: the ``mean_log_odds`` of :mod:`moviola.retrieval.calibration`, with
+        ``nearest`` for each unit of the first phrase's cosine with the reference that is nearest to it, and
+        ``self.unknown`` for each unknown word.
+
+        What is the name of a reference, or almost, is near to whatever resembles that; and of a word that
+        the encoder puts together from parts it knows less than of others.
 
         Args:
-            vectors: (n, d) float32, the encoder's vectors of the phrases.
+            vectors: (n, d) float32, the encoder's vectors of the phrases, the whole text first.
             weights: of the n phrases, >= 0, with the sum 1.
+            unknown: number of words that are not one token.
         """
-        return mean_log_odds(self.centred(vectors), list(map(self.calibration, vectors)), weights)
+        centred = self.centred(vectors)
+        vector, scale = mean_log_odds(centred, list(map(self.calibration, vectors)), weights)
+        moved = self.unknown * unknown
+        if self.references is not None and self.nearest:
+            moved += self.nearest * float((self.references @ centred[0]).max())
+        return vector, replace(scale, intercept=scale.intercept + moved)

@@ -16,6 +16,7 @@ __all__ = [
     "FUNCTION_WORDS",
     "content_words",
     "known_phrases",
+    "named_words",
     "phrases_of",
     "unframed",
 ]  # fmt: skip
@@ -57,6 +58,16 @@ def content_words(words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in FUNCTION_WORDS] or list(words)
 
 
+def named_words(text: str) -> list[str]:
+    """The first eight words of a text, :func:`unframed`, that name something, as they are written.
+
+    >>> named_words("a photo of a Red car on the road")
+    ['Red', 'car', 'road']
+    """
+    words = re.findall(r"\w+", unframed(text))
+    return [word for word in words if word.lower() not in FUNCTION_WORDS][:_MOST_WORDS]
+
+
 def phrases_of(text: str) -> dict[str, float]:
     """The text, :func:`unframed`, its content words and its pairs of neighbouring content words.
 
@@ -65,8 +76,7 @@ def phrases_of(text: str) -> dict[str, float]:
     without any has no phrase but itself; the rest then has their share. All weights have the sum 1, and the
     text comes first.
     """
-    text = unframed(text)
-    words = [word for word in re.findall(r"\w+", text) if word.lower() not in FUNCTION_WORDS][:_MOST_WORDS]
+    words, text = named_words(text), unframed(text)
     pairs = [" ".join(pair) for pair in pairwise(words)] or words
     weights = {text: 1.0}
     for kind in filter(None, (words, pairs)):

@@ -70,7 +70,7 @@ def candidates(
     with stage("fusion"):
         found = gatherer.there(fused(seen, said))
         moments = with_names(found, shares)
-    return moments + gatherer.named(shares, found) if videos else moments
+    return moments + gatherer.named(query, shares, found) if videos else moments
 
 
 def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Candidate]:

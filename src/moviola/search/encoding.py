@@ -14,7 +14,7 @@ from moviola.encoders.kept_texts import KeptTexts
 from moviola.features import QueryFeatures
 from moviola.library import calibrated
 from moviola.retrieval import Background, Calibration, Retrieval
-from moviola.retrieval.phrases import known_phrases
+from moviola.retrieval.phrases import known_phrases, named_words
 from moviola.retrieval.segments import normalised
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
@@ -107,7 +107,8 @@ def _by_phrases(
         vectors[reader] = dict(zip(wanted, kept.vectors(reader, wanted), strict=True))
     for text, reader, own_scale, phrases in zip(texts, readers, scales, weights, strict=True):
         rows = np.stack([vectors[reader][phrase] for phrase in phrases])
-        vector, scale = own_scale.of_phrases(rows, list(phrases.values()))
+        unknown = _unknown(reader, text) if own_scale.unknown else 0
+        vector, scale = own_scale.of_phrases(rows, list(phrases.values()), unknown)
         says = _knows(reader, text) and not says_only_what_not(text)
         features = QueryFeatures.of([""], [text], [vector]).among_segments(vector[None])
         yield features, scale if says else NOTHING
@@ -123,6 +124,13 @@ def _meanings(texts: Sequence[str], meaning: Meaning, kept: KeptTexts) -> dict[s
             vectors = normalised(np.array(kept.vectors(one.reader, own)))
             meant |= {text: (vector, one) for text, vector in zip(own, vectors, strict=True)}
     return meant
+
+
+def _unknown(reader: TextReader, text: str) -> int:
+    """How many words of a text that name something are not one token of who reads it."""
+    if not isinstance(reader, TextJudge):
+        return 0
+    return sum(not reader.has_word(word.lower()) for word in named_words(text))
 
 
 def _knows(reader: TextReader, text: str) -> bool:

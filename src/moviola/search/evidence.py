@@ -243,11 +243,15 @@ class EvidenceGatherer:
             inside = [self.view.videos] if rows is None else [rows, self.view.videos]
             return shares_in(tables, texts, inside, self.languages)
 
-    def named(self, shares: Shares, moments: Sequence[Candidate]) -> list[Candidate]:
-        """The videos whose names or descriptions match, as much of each as the filter allows, by
+    def named(self, thing: Simple, shares: Shares, moments: Sequence[Candidate]) -> list[Candidate]:
+        """The videos whose names or descriptions match a part, as much of each as the filter allows, by
         :meth:`shares`, beside the moments of the same answer.
         """
-        return named(shares, moments, self._longest_part)
+        pictures = self.view.features.place_of if self.stages(thing) is not None else None
+        return named(
+            shares, moments, self._longest_part,
+            lambda row: pictures is not None and pictures(row) is not None,
+        )  # fmt: skip
 
     def _longest_part(self, row: int) -> tuple[float, float]:
         parts = self.chosen.parts(self.filter, row)

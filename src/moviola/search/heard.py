@@ -5,8 +5,8 @@ the mean of the sentence vectors of "the sound of NAME", weighted by the probabi
 centred by the mean of the classes. Its cosine with the query counts by the root of how sure the likeliest
 class is: what is hardly heard says little. Patches with short pauses between them are one moment.
 
-Where other evidence is searched too, what is heard alone is at most possible: a car that is heard is not
-seen, and nobody measured how often that is what is meant.
+Where other evidence is searched too, what is heard alone is just possible: a car that is heard is rarely
+seen at that time (``docs/decisions/bands.md`` has figures).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from moviola.search.fusion import fused
 from moviola.search.queries import Simple, Text, terms_of
 from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
-from moviola.types import STRONG, Reason, Span
+from moviola.types import POSSIBLE, STRONG, Reason, Span
 from moviola.values import dataclass
 
 __all__ = ["SCALES", "SoundSearch"]
@@ -83,7 +83,7 @@ class SoundSearch:
         Args:
             view: of the library.
             rows: row numbers of the videos to search; None for all.
-            alone: whether nothing else is searched; else none is strong.
+            alone: whether nothing else is searched; else none is more than just possible.
         """
         total = sum(weight for _, weight in terms_of(thing))
         with stage("sounds"):
@@ -108,21 +108,20 @@ class SoundSearch:
         sure = np.minimum(patches.shares.max(1, initial=0) / _SURE, 1)
         scale = SCALES.get(encoder.id, SCALES["minilm"])
         scores = scale.scores((parts.sum(1) / patches.lengths * np.sqrt(sure)).astype(np.float64))
-        if not (alone and encoder.id in SCALES):
-            scores = np.minimum(scores, STRONG - _BELOW)
+        most = POSSIBLE if not alone else 1.0 if encoder.id in SCALES else STRONG - _BELOW
         there = scores >= _LEAST
         if rows is not None:
             there &= np.isin(patches.rows, list(rows))
         found = []
         for first, best, last in _moments(patches, np.flatnonzero(there), scores):
-            row, score = int(patches.rows[best]), float(scores[best])
+            row, match = int(patches.rows[best]), float(scores[best])
             start, end = float(patches.times[first]), float(patches.times[last]) + PATCH
             if row in view.videos and start < (end := min(end, view.videos[row].duration)):
                 name = patches.names[patches.classes[best, np.argmax(parts[best])]]
+                span, score = Span(start, end), min(match, most)
                 why = (Reason("heard", score, (name,)),)
-                span = Span(start, end)
-                found.append(Candidate(row, span, score, "sound", name, score, (), "sound", why))
-        return sorted(found, key=lambda one: (-one.score, one.row, one.span.start))[:_MOST]
+                found.append(Candidate(row, span, score, "sound", name, match, (), "sound", why))
+        return sorted(found, key=lambda one: (-one.match, one.row, one.span.start))[:_MOST]
 
     def _patches(self, view: View) -> _Patches:
         state = view.generation, view.settings.sentence_revision

@@ -6,12 +6,14 @@ each word weighted by ln(N / n) with n of N videos that have it; and, by meaning
 text with the distinctive words of the name is above the one that one in a thousand pairs of unrelated words
 reaches (:meth:`moviola.search.meaning.Meaning.name_shares`). A video has the words of all names of its files.
 
-A name belongs to a video and does not say *where* in it. So it gives one result, the video as a whole, with a
-score of .75 times the root of the share s, or more where the best of its moments, with a score q, agrees: 1 -
-(1 - .75 sqrt(s)) (1 - s q). Of the videos whose names fit wholly four in five show what is asked, of those
-whose names have half of the words two in three (`benchmarks/no_match`). And it multiplies the odds of the
-video's moments by 4 to the power of sqrt(s), so that it makes none strong that is not possible by what is
-seen or heard.
+A name belongs to a video and does not say *where* in it. So it gives one result, the video as a whole. By the
+name alone its score is .75 times the root of the share s: of the videos whose names fit wholly four in five
+show what is asked, of those whose names have half of the words two in three (`benchmarks/no_match`). What is
+seen and heard in it speaks for that or against it: the log odds move by .6 for each unit by which those of
+its best moment are above -3.5, one chance in 34. They move down only where pictures were searched, only by
+the share 1 - s that the name lacks, and no further than for a moment with log odds of -6
+(`docs/decisions/bands.md` has figures). And a name multiplies the odds of the video's moments by 4 to the
+power of sqrt(s), so that it makes none strong that is not possible by what is seen or heard.
 
 A title in the file is a name. All that the file says (title, keywords, description, people) is compared by
 words alone, and counts for two fifths of a name: long texts hold words by accident, and nobody measured them,
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 from moviola.library import NameTable, stems_in
 from moviola.retrieval.phrases import unframed
 from moviola.search.found import Candidate
-from moviola.search.fusion import with_odds_times
+from moviola.search.fusion import MOST, with_odds_times
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
 from moviola.types import POSSIBLE, STRONG, Reason, ReasonKind, Span
@@ -51,6 +53,9 @@ BY_NAME = 0.75
 
 # Largest factor for the odds of moments, by which one that is just possible is just strong.
 _ODDS = STRONG / (1 - STRONG) / (POSSIBLE / (1 - POSSIBLE))
+# Log odds of the best moment of a video from which on it speaks for the name, the lowest that count, and how
+# much they do.
+_USUAL, _LOWEST, _SUPPORT = -3.5, -6.0, 0.6
 # Videos that are named so, of one answer; a lower share of a name is no result.
 _MOST, _LEAST_SHARE = 200, 0.02
 
@@ -127,7 +132,10 @@ def with_names(found: Sequence[Candidate], shares: Shares) -> list[Candidate]:
 
 
 def named(
-    shares: Shares, moments: Sequence[Candidate], stretch: Callable[[int], tuple[float, float]]
+    shares: Shares,
+    moments: Sequence[Candidate],
+    stretch: Callable[[int], tuple[float, float]],
+    shows: Callable[[int], bool],
 ) -> list[Candidate]:
     """The videos whose names or descriptions match, as one result each, the best first.
 
@@ -135,6 +143,7 @@ def named(
         shares: of these videos.
         moments: of the same answer, without the evidence of names.
         stretch: the seconds of a video, by row number, that are searched.
+        shows: whether pictures of a video, by row number, were searched, which may speak against its name.
     """
     seen: dict[int, float] = defaultdict(float)
     for one in moments:
@@ -144,7 +153,17 @@ def named(
     for share, row in [pair for pair in best if pair[0] >= _LEAST_SHARE][:_MOST]:
         start, end = stretch(-row)
         if start < end:
-            score = 1 - (1 - BY_NAME * math.sqrt(share)) * (1 - share * seen[-row])
+            score = _named_score(share, seen[-row], shows(-row))
             why = shares[-row]
             results.append(Candidate(-row, Span(start, end), score, "named", match=seen[-row], why=why))
     return results
+
+
+def _named_score(share: float, best: float, shown: bool) -> float:
+    """The score of a video whose name has a share of the text, by that of its best moment, 0 for none."""
+    alone, odds = BY_NAME * math.sqrt(share), math.exp(_LOWEST)
+    odds = max(odds, min(best, MOST) / (1 - min(best, MOST)))
+    support = _SUPPORT * (math.log(odds) - _USUAL)
+    if support < 0:
+        support *= (1 - share) if shown else 0
+    return alone / (alone + (1 - alone) * math.exp(-support))

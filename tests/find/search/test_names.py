@@ -22,7 +22,7 @@ from moviola.library.disk.row_parts import FACTS
 from moviola.library.disk.video_table import VideoTable
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, Text
 from moviola.search.found import Candidate
-from moviola.search.name_evidence import with_names
+from moviola.search.name_evidence import named, with_names
 from moviola.search.options import OPTIONS
 from moviola.study.judging import library_runs
 from moviola.types import POSSIBLE, Query, Reason, Span
@@ -102,13 +102,38 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
     (own,) = [one for one in both if one.source == "named"]
     assert (own.video_id, own.start, own.end) == (f"holiday_{place}", 0, duration)
     best = max(one.score for one in seen if one.video_id == own.video_id)
-    assert (own.score, own.why) == (pytest.approx(1 - 0.25 * (1 - best), rel=1e-6), (Reason("named", 1.0),))
+    # What is seen speaks for a name that fits wholly, or says nothing.
+    odds = 3 * max(1.0, best / (1 - best) * math.exp(3.5)) ** 0.6
+    assert (own.score, own.why) == (pytest.approx(odds / (1 + odds), rel=1e-6), (Reason("named", 1.0),))
     before = {(one.video_id, one.start, one.end): one.score for one in seen}
     after = {(one.video_id, one.start, one.end): one for one in both if one.source != "named"}
     assert before.keys() == after.keys()
     for span, score in before.items():
         odds = 4 * score / (1 - score) if span[0] == f"holiday_{place}" else score / (1 - score)
         assert after[span].score == pytest.approx(odds / (1 + odds), rel=1e-6)
+
+
+@given(st.floats(0.02, 1), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_seen_speaks_for_and_against_the_name_of_a_video(
+    share: float, low: float, high: float
+) -> None:
+    """More the better its best moment is, and against it only where pictures were searched, and only by what
+    the name lacks: to somebody who asks for a video by its name a picture says nothing.
+    """
+
+    def score(best: float, *, shown: bool) -> float:
+        moments = [Candidate(1, Span(0, 1), best, "visual"), Candidate(2, Span(0, 1), 1.0, "visual")]
+        (one,) = named(as_reasons({1: share}), moments, lambda row: (0, 9), lambda row: shown)
+        return one.score
+
+    low, high = sorted((low, high))
+    alone = 0.75 * math.sqrt(share)
+    assert score(low, shown=True) <= score(high, shown=True) + 1e-12
+    assert score(low, shown=True) <= score(low, shown=False) + 1e-12
+    assert score(low, shown=False) >= alone - 1e-12 and score(0.6, shown=True) > max(alone, 0.5 * share)
+    assert score(low, shown=True) >= alone - 1e-12 or share < 1
+    assert score(0.0, shown=True) < alone or share > 0.99
+    assert score(0.0, shown=True) == pytest.approx(score(math.exp(-6.1), shown=True))
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

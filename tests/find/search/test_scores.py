@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,20 @@ def test_log_odds_by_phrases_are_the_mean_of_theirs(seed: int, count: int) -> No
         expected += weight * np.log(scores / (1 - scores))
     scores = scale.scores(frames @ vector)
     np.testing.assert_allclose(np.log(scores / (1 - scores)), expected, atol=1e-3)
+
+
+def test_what_the_text_is_near_to_and_its_unknown_words_move_the_log_odds() -> None:
+    """By the whole text, which comes first, and not by what is asked of it in other scales."""
+    eye = np.eye(4, dtype=np.float32)
+    phrases, weights = np.stack([eye[0] + eye[1], eye[3]]), [0.5, 0.5]
+    plain = Background(np.zeros(4, np.float32), 0.8, 3.0, eye[:3])
+    moved = replace(plain, nearest=-2.0, unknown=-1.5)
+    vector, before = plain.of_phrases(phrases, weights, 2)
+    same, after = moved.of_phrases(phrases, weights, 2)
+    np.testing.assert_array_equal(vector, same)
+    assert after.intercept - before.intercept == pytest.approx(-2 * math.sqrt(0.5) - 2 * 1.5, abs=1e-5)
+    assert after.slope == before.slope
+    assert moved.calibration(phrases[0]) == plain.calibration(phrases[0])
 
 
 @given(st.integers(0, 1000))

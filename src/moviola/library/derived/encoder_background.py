@@ -54,14 +54,15 @@ def background_of(store: LibraryStore, encoders: LibraryEncoders | None = None) 
     match = encoder.match
     nothing = np.zeros(encoder.dim, np.float32)
     centre = text_vectors(store, encoders).mean(axis=0) if match.centred else nothing
-    return Background(centre, match.slope, match.line, match.references, match.by_phrases, match.certainty)
+    return calibrated(Background(centre, match.slope, match.line, match.references), match)
 
 
 def calibrated(background: Background, match: Match) -> Background:
     """The same background with another calibration of its encoder."""
     return replace(
-        background, slope=match.slope, line=match.line, by_phrases=match.by_phrases, certainty=match.certainty
-    )
+        background, slope=match.slope, line=match.line, by_phrases=match.by_phrases,
+        certainty=match.certainty, nearest=match.nearest, unknown=match.unknown,
+    )  # fmt: skip
 
 
 def text_vectors(store: LibraryStore, encoders: LibraryEncoders | None = None) -> Floats:
