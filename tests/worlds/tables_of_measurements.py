@@ -156,7 +156,7 @@ def _by_kind() -> list[tuple[str, Numbers]]:
 
 
 def _fitted() -> list[tuple[str, Numbers]]:
-    names = ("slope", "line", "certainty", "calibration error", "strong")
+    names = ("slope", "line", "certainty", "nearest", "unknown", "calibration error", "strong")
     return [
         (
             row["fitted on"],
