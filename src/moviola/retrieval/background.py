@@ -99,7 +99,7 @@ class Background:
         ``nearest`` for each unit of the first phrase's cosine with the reference that is nearest to it, and
         ``self.unknown`` for each unknown word.
 
-        What is the name of a reference, or almost, is near to whatever resembles that; and of a word that
+        A text that is almost the name of a reference is near to all that resembles it; and of a word that
         the encoder puts together from parts it knows less than of others.
 
         Args:

@@ -8,8 +8,8 @@ reaches (:meth:`moviola.search.meaning.Meaning.name_shares`). A video has the wo
 
 A name belongs to a video and does not say *where* in it. So it gives one result, the video as a whole. By the
 name alone its score is .75 times the root of the share s: of the videos whose names fit wholly four in five
-show what is asked, of those whose names have half of the words two in three (`benchmarks/no_match`). What is
-seen and heard in it speaks for that or against it: the log odds move by .6 for each unit by which those of
+show what is asked, of those whose names have half of the words two in three (`benchmarks/no_match`). Pictures
+and sounds of it speak for that or against it: the log odds move by .6 for each unit by which those of
 its best moment are above -3.5, one chance in 34. They move down only where pictures were searched, only by
 the share 1 - s that the name lacks, and no further than for a moment with log odds of -6
 (`docs/decisions/bands.md` has figures). And a name multiplies the odds of the video's moments by 4 to the

@@ -102,7 +102,7 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
     (own,) = [one for one in both if one.source == "named"]
     assert (own.video_id, own.start, own.end) == (f"holiday_{place}", 0, duration)
     best = max(one.score for one in seen if one.video_id == own.video_id)
-    # What is seen speaks for a name that fits wholly, or says nothing.
+    # Pictures speak for a name that fits wholly, or say nothing.
     odds = 3 * max(1.0, best / (1 - best) * math.exp(3.5)) ** 0.6
     assert (own.score, own.why) == (pytest.approx(odds / (1 + odds), rel=1e-6), (Reason("named", 1.0),))
     before = {(one.video_id, one.start, one.end): one.score for one in seen}
@@ -114,11 +114,9 @@ def test_a_name_is_a_result_of_its_own_and_raises_what_is_seen(named_library: Li
 
 
 @given(st.floats(0.02, 1), st.floats(0, 1), st.floats(0, 1))
-def test_what_is_seen_speaks_for_and_against_the_name_of_a_video(
-    share: float, low: float, high: float
-) -> None:
+def test_pictures_speak_for_and_against_the_name_of_a_video(share: float, low: float, high: float) -> None:
     """More the better its best moment is, and against it only where pictures were searched, and only by what
-    the name lacks: to somebody who asks for a video by its name a picture says nothing.
+    the name lacks: of a video that is found by its whole name they say nothing.
     """
 
     def score(best: float, *, shown: bool) -> float:

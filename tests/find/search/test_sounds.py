@@ -74,7 +74,7 @@ def test_what_nobody_hears_is_not_strong(library: Library, text: str) -> None:
 
 
 def test_beside_other_evidence_a_sound_is_just_possible(library: Library) -> None:
-    """What is heard is rarely seen at that time; of equal ones the best comes first, as long as alone."""
+    """A siren that sounds is rarely seen at that time; of equal ones the best is first, as long as alone."""
     best, alone = (library.search("a siren", by=by)[0] for by in ("all", "sound"))
     assert (best.video_id, best.band, best.score) == ("0", "possible", POSSIBLE)
     assert (best.start, best.end) == (alone.start, alone.end) and alone.band == "strong"
