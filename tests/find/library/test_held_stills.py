@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from moviola.encoders.readers import TextLine
 from moviola.library.ingest import film_parts, held_stills, recognition, screen_text
 from moviola.library.ingest.held_stills import HeldStills
-from moviola.library.ingest.plan import IngestProgress, Paused
+from moviola.library.ingest.plan import IngestProgress
 from moviola.media import packed, unpacked, write_video
 from moviola.search import Library
 from moviola.types import Box, Cue
+from stopped import stop_after
 
 RATE = 5
 
@@ -146,13 +147,10 @@ def test_a_full_disk_and_a_film_in_parts(
         assert texts(library) == later
     monkeypatch.setattr(film_parts, "PART_SECONDS", 32)
     with opened(tmp_path / "parts") as library:
-
-        def stop(progress: IngestProgress) -> None:
-            if library.catalogue.unfinished():
-                raise Paused
-
-        library.index(films / "b.mp4", progress=stop)
-        assert library.catalogue.unfinished(), "no part was in when it was interrupted"
+        with monkeypatch.context() as patch:
+            stop_after(patch, 1)
+            library.index(films / "b.mp4")
+        assert library.catalogue.unfinished()
         library.index(films)
         assert texts(library) == later
 

@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 
 from moviola.library import compact, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features
-from moviola.library.ingest.committing import Commits
-from moviola.library.ingest.frame_features import EncodedPart, Outcome
-from moviola.library.ingest.plan import IngestProgress, Paused
+from moviola.library.ingest.plan import IngestProgress
 from moviola.media import write_video
 from moviola.media.source import Source
 from moviola.search import Library
+from stopped import stop_after
 
 SECONDS, RATE = 147, 6
 LINES = "1\n00:00:20,000 --> 00:00:24,000\nA lighthouse in the fog.\n\n" + "".join(
@@ -96,18 +95,6 @@ def test_parts_make_the_same(long_film: Path, tmp_path: Path, whole: dict[str, A
     """Catches a picture, a shot, a still or a repeat that is lost, doubled or moved between two parts."""
     assert len(whole["shots"]) > 15 and whole["left"] == {}
     assert indexed(tmp_path / "library", long_film, 32, threads) == whole
-
-
-def stop_after(patch: pytest.MonkeyPatch, parts: int) -> None:
-    """Ends indexing once a number of parts are in: with several threads two may come in at the same time."""
-    take, taken = Commits.take, count(1)
-
-    def one(self: Commits, outcome: Outcome) -> None:
-        take(self, outcome)
-        if isinstance(outcome, EncodedPart) and next(taken) == parts:
-            raise Paused
-
-    patch.setattr(Commits, "take", one)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
@@ -311,12 +298,8 @@ def test_what_must_be_decoded_whole_is_decoded_once(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_parts, "PART_SECONDS", 32)
         patch.setattr(frame_features, "compute_threads", lambda: 2)
+        stop_after(patch, 1)
         with Library(tmp_path / "again", encoder="demo", sentence_encoder="none") as library:
-
-            def stop(_: IngestProgress) -> None:
-                if library.catalogue.unfinished():
-                    raise Paused
-
-            library.index(films, progress=stop)
+            library.index(films)
             assert library.catalogue.unfinished()
     assert indexed(tmp_path / "again", films, 32, 2) == alone

@@ -205,7 +205,7 @@ def test_a_film_that_is_gone_or_another(
 
 def test_many_problems_are_not_all_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "_MOST", 1)
-    for path in folder.glob("cache/*.table"):
+    for path in folder.glob("cache/facts/*.part"):
         the_middle(path)
     *_, last = wrong(folder)
     assert "more problems" in last.detail and run(last.commands[0]).exit_code == 3
