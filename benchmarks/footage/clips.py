@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, its folder is there instead
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # as a script
 
 from measuring import VIDEOS, csv_rows
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from photo_films import shots
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, its folder is there instead
+sys.path.append(str(Path(__file__).parents[1]))  # as a script
 
 from measuring import csv_rows
 from moviola.types import Moment, Span

@@ -13,9 +13,12 @@ import csv
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # as a script
 
 from measuring import arguments
 
