@@ -26,8 +26,8 @@ def most_edits(word: str) -> int:
 def sounds_as(word: str) -> str:
     """A word in lower case as it sounds, roughly: words that people write for each other are the same.
 
-    >>> [sounds_as(word) for word in ("elefant", "elephant", "bycicle", "bicycle", "giraf", "giraffe")]
-    ['elefant', 'elefant', 'bisikl', 'bisikl', 'giraf', 'giraf']
+    >>> sounds_as("elephant") == sounds_as("elefant"), sounds_as("bycicle") == sounds_as("bicycle")
+    (True, True)
     """
     values = list(_SOUNDS.values())
     heard = _SOUND.sub(lambda found: values[(found.lastindex or 1) - 1], word)
