@@ -326,7 +326,7 @@ PRESETS: dict[str, Preset] = {
         videos=120, queries=377, films=881001, tops=(20,), top=20, seeds=(0, 1, 2), segments=50,
         budgets=_budgets(1 / 3), studies=False, recipes=IN_POOL, conquers=("general", "exclusive"),
         world=POOL, unseen=IN_POOL, controls=CONTROLS, aligned=ALIGNED,
-        narrator=False, encoder="bb612cd684efdf7c",
+        longer={"xml": 3, "reloclnet": 3, "prem": 3}, narrator=False, encoder="bb612cd684efdf7c",
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and

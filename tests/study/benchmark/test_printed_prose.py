@@ -431,21 +431,7 @@ def test_each_result_of_the_other_sections_is_stored() -> None:
     }
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     first, last = (lines.index(f"## {title}") for title in ("What it shows", "AxIoU on trained models"))
-    texts = (
-        (line, text)
-        for line, text in printed.paragraphs(PAGE)
-        if not first < line <= last and "`pool-small`" not in text  # the test below
-    )
+    texts = ((line, text) for line, text in printed.paragraphs(PAGE) if not first < line <= last)
     found, wrong = printed.compared("README.md", texts, others)
     assert sorted(found) == sorted(others)
     assert wrong == [], "\n".join(wrong)
-
-
-def test_figures_of_the_small_pool_are_stored() -> None:
-    """Its rows that are trained, with their figures, and none that is not."""
-    small = Comparison("pool-small")
-    (text,) = (text for text in PAGE.read_text(encoding="utf-8").split("\n\n") if "`pool-small`" in text)
-    numbers = [*small.three("spr-stage1-n20"), *small.three("xml-n20"), small.late_gain("xml-n20")]
-    assert differences("README.md: pool-small", figures(text, PROSE), numbers) == []
-    trained = {path.stem for path in (ROOT / "benchmarks/comparison/pool-small").glob("*.json")}
-    assert trained == {"spr-stage1-n20", "xml-n20"}
