@@ -20,7 +20,6 @@ from moviola.encoders import load_encoder, load_sentence_encoder
 from moviola.encoders.formats.open_clip import HF_TEXTS, TIMM_TOWERS
 from moviola.encoders.formats.transformers import FAMILIES
 from moviola.errors import DataError, InvalidValue, MoviolaError
-from turns import number
 
 WRONG: dict[str, tuple[Any, ...]] = {
     "hidden_size": (0, -1, 1.5, "x", [], {}, True, float("nan")),
@@ -118,7 +117,6 @@ def test_settings_that_are_none_are_named(folder: Path) -> None:
 
 OF_ANOTHER_KIND = ("☃", [], {}, -1, float("nan"))
 STRANGE = (*OF_ANOTHER_KIND, 0, 1.5, True, 1, 10**12, [1], {"a": 1})
-OF_PICTURES = re.compile("vision|process")
 TOKENS = ("tokenizer.json", "vocab.json", "special_tokens_map.json")
 INNER = re.compile(r"mlp\.(c_fc|fc1)\.weight|intermediate\.dense\.weight")
 """Matrices that all towers have."""
@@ -165,11 +163,9 @@ def with_another(settings: Any, place: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])
-def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Path, most: int) -> None:
-    """Each place of each file gets a strange value, another one each time (where it may take long, three,
-    others by each run): the file is named, or what stands there is not read. A value of another kind that
-    gives other features would be a wrong index in silence.
+def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Path) -> None:
+    """Each place of each file gets a strange value, another one each time: the file is named, or what stands
+    there is not read. A value of another kind that gives other features would be a wrong index in silence.
     """
 
     def texts() -> NDArray[np.float32]:
@@ -179,26 +175,22 @@ def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Pat
 
     wanted = texts()
     first = zlib.crc32(str(sorted(path.name for path in each.iterdir())).encode())
-    first += (number() or 0) * most if most > 1 else 0
     for file in sorted(each.glob("*.json")):
         if file.name in TOKENS:
             continue
         settings = json.loads(file.read_text())
         for turn, (place, there) in enumerate(places_in(settings), first):
-            for value in (STRANGE[(turn + more) % len(STRANGE)] for more in range(most)):
-                with changed(file, partial(with_another, place=place, value=value)):
-                    try:
-                        found = texts()
-                        if most > 1 and OF_PICTURES.search(f"{file.name} {place}"):
-                            encoder = load_encoder(str(each), device="cpu")
-                            assert np.isfinite(encoder.encode_frames(frames(encoder))).all()
-                    except MoviolaError as error:
-                        assert str(each) in str(error), (file.name, place, value, error)
-                        continue
-                assert np.isfinite(found).all(), (file.name, place, value)
-                if value in OF_ANOTHER_KIND and not (value == {} and isinstance(there, dict)):
-                    message = f"{file.name} {place} {value}"
-                    np.testing.assert_allclose(found, wanted, atol=1e-4, err_msg=message)
+            value = STRANGE[turn % len(STRANGE)]
+            with changed(file, partial(with_another, place=place, value=value)):
+                try:
+                    found = texts()
+                except MoviolaError as error:
+                    assert str(each) in str(error), (file.name, place, value, error)
+                    continue
+            assert np.isfinite(found).all(), (file.name, place, value)
+            if value in OF_ANOTHER_KIND and not (value == {} and isinstance(there, dict)):
+                message = f"{file.name} {place} {value}"
+                np.testing.assert_allclose(found, wanted, atol=1e-4, err_msg=message)
 
 
 def test_weights_of_any_format_that_are_none_are_named(each: Path) -> None:
