@@ -57,6 +57,7 @@ CURVE_OPTIONS = ("context", "level", "floor", "before", "after", "coarse_share")
 """Options of ``moviola.retrieval.CurveRefiner``."""
 
 _LARGEST_SIDE = 4096  # of published ones 224 to 512
+_MOST_PATCHES = 16384  # of published ones 256 to 1024
 _FEWEST_TOKENS = 3  # the beginning of a text, its end, and one between
 
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -130,7 +131,10 @@ class ClipEncoder(CheckpointEncoder):
     @cached_property
     def dim(self) -> int:
         """Length of a feature vector."""
-        layers, weights = self._is.texts.projection, self._weights
+        return self._dim_in(self._weights)
+
+    def _dim_in(self, weights: Weights | None) -> int:
+        layers = self._is.texts.projection
         if weights is not None and layers and (name := f"{layers[-1].name}.weight") in weights:
             return weights.shape(name)[0]
         return self._is.dim
@@ -244,6 +248,11 @@ class ClipEncoder(CheckpointEncoder):
             raise DataError(
                 f"{weights.source}: features of texts have {widths[0]} numbers, those of frames {widths[1]}, "
                 "which cannot be compared; fetch the checkpoint again"
+            )
+        if weights is not None and widths and widths[0] != (dim := self._dim_in(weights)):
+            raise DataError(
+                f"{weights.source}: features have {widths[0]} numbers, and {dim} by the settings; fetch the "
+                "checkpoint again"
             )
         return weights
 
@@ -381,6 +390,11 @@ def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
 
 def _by_patches(preprocessor: Mapping[str, Any], folder: str, interpolation: Any) -> FrameSize:
     patch, most = (_counted(preprocessor[name], name, folder) for name in ("patch_size", "max_num_patches"))
+    if patch > _LARGEST_SIDE or most > _MOST_PATCHES:
+        raise DataError(
+            f"{folder}: patch_size {patch} and max_num_patches {most} in its settings; give at most "
+            f"{_LARGEST_SIDE} and {_MOST_PATCHES}, or fetch it again"
+        )
     return FrameSize(patch, patch, "patches", 0, interpolation, most)
 
 

@@ -193,6 +193,32 @@ def test_no_setting_of_any_format_makes_a_traceback_or_another_encoder(each: Pat
                 np.testing.assert_allclose(found, wanted, atol=1e-4, err_msg=message)
 
 
+def test_sizes_that_fit_no_tensor_or_no_machine_are_named(each: Path) -> None:
+    """A length of features of 1 was a traceback where no projection says it, and ten to the twelfth patches
+    are a loop without end.
+    """
+
+    def texts() -> NDArray[np.float32]:
+        return load_encoder(str(each), device="cpu").encode_text(["a red ball"])
+
+    wanted = texts()
+    for name, key, value in (
+        ("open_clip_config.json", "embed_dim", 1), ("open_clip_config.json", "embed_dim", 10**12),
+        ("preprocessor_config.json", "max_num_patches", 10**12),
+        ("preprocessor_config.json", "patch_size", 10**12),
+    ):  # fmt: skip
+        settings = read_settings(each / name)
+        place = ("model_cfg", key) if key == "embed_dim" else (key,)
+        if key not in settings.get("model_cfg", settings):
+            continue
+        with changed(each / name, partial(with_another, place=place, value=value)):
+            try:
+                np.testing.assert_allclose(texts(), wanted, atol=1e-4)
+                assert key == "embed_dim", "frames of this size would never be cut"
+            except (DataError, InvalidValue) as error:
+                assert str(each) in str(error)
+
+
 def test_weights_of_any_format_that_are_none_are_named(each: Path) -> None:
     """Cut short, of another length than it says, without a tensor, with one of another shape, or with NaN."""
     (file,) = each.glob("*.safetensors")
