@@ -208,9 +208,9 @@ def with_gone(
 def merges(sizes: Sequence[int], first: int, fan_out: int, largest: int) -> list[list[int]]:
     """Which groups, by place, become one: those of ``fan_out`` or more of one class of size.
 
-    The sizes of a class begin with one more power of the fan-out: the smallest class is below ``first`` rows.
-    Groups of half of ``largest`` are merged no more, so that a merged one has at most half as many again as
-    ``largest``. Each group is in one list.
+    The sizes of a class begin with one more power of the fan-out: the smallest class is below ``first *
+    fan_out`` rows. Groups of half of ``largest`` are merged no more, so that a merged one has at most half as
+    many again as ``largest``. Each group is in one list.
     """
     bundles = [[place] for place in range(len(sizes))]
 
