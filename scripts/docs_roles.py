@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from griffe import Alias, AliasResolutionError, Extension, GriffeLoader, Module, NameResolutionError, Object
+from griffe import AliasResolutionError, Extension, GriffeLoader, Module, NameResolutionError, Object
 
 _ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
 # "start, end: text" among arguments or attributes, with the lines that continue the text.
@@ -31,9 +31,6 @@ class Roles(Extension):
 
 def rewrite(object_: Object, package: Module) -> None:
     """Links instead of roles, in an object's docstring and in those of its members."""
-    made = object_.members.get("dataclass")
-    if isinstance(made, Alias) and made.target_path == "moviola.values.dataclass":
-        made.target_path = "dataclasses.dataclass"  # Griffe finds arguments of classes by its name
     if object_.docstring:
         text = _ROLE.sub(lambda found: link(found[2], object_, package), object_.docstring.value)
         object_.docstring.value = _TOGETHER.sub(one_each, text)

@@ -25,16 +25,15 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # ---- the design --------------------------------------------------------------------------------------------
 
-BASE = {"types", "values", "errors", "files", "plugins", "first_use"}
+BASE = {"types", "errors", "files", "plugins", "first_use"}
 """What every room may import."""
 SMALL = {"temporal", "timing", "devices", "threads"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "first_use": set(),
-    "values": set(),
-    "plugins": {"errors", "values"},
-    "types": {"errors", "values"},
-    "files": {"types", "errors", "values"},
+    "plugins": {"errors"},
+    "types": {"errors"},
+    "files": {"types", "errors"},
     **dict.fromkeys(SMALL, BASE),
     "compiled": BASE,
     "words": BASE,

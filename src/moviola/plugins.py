@@ -35,12 +35,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from moviola.errors import BrokenPlugin, MoviolaError
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from time import perf_counter
-
-from moviola.values import dataclass
 
 __all__ = ["STAGES", "milliseconds", "recorded", "stage"]
 

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import UnionType
 from typing import Literal, TypeVar, get_args
 
 from moviola.errors import InvalidValue
-from moviola.values import dataclass
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from threading import RLock
@@ -29,7 +30,6 @@ from moviola.errors import DataError, InvalidValue
 from moviola.files.caches import user_cache
 from moviola.files.toml import write_toml
 from moviola.files.writing import draft_folder_of
-from moviola.values import dataclass
 
 __all__ = ["LEAST_COSINE", "Compiled", "Source", "cache_folder"]
 

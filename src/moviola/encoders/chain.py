@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-from moviola.values import dataclass
 
 __all__ = ["Chain", "read_chain"]
 

@@ -11,12 +11,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
-from moviola.values import dataclass
 
 __all__ = [
     "CONFIGS", "CONSE", "DEMO", "OPEN_CLIP_CONFIG", "OPEN_CLIP_WEIGHTS", "Checkpoint", "find_checkpoint",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -38,7 +38,6 @@ from moviola.encoders.texts import check_texts
 from moviola.encoders.weights import Weights
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
-from moviola.values import dataclass
 from moviola.words.english import is_english
 
 __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]

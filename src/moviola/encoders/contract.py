@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.types import FrameSize
-from moviola.values import dataclass
 
 __all__ = [
     "FrameTextEncoder", "Match", "Named", "PictureEncoder", "Polyglot", "SentenceMatch", "TextJudge",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moviola.encoders.checkpoints import CONSE, DEMO
@@ -11,7 +12,6 @@ from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.errors import MoviolaError
 from moviola.plugins import plugin
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     from moviola.encoders.published import Machine

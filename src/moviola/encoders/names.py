@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from moviola.values import dataclass
 
 __all__ = ["AS_ASKED", "Names", "Part", "filters", "flat", "piece", "rows", "turned"]
 

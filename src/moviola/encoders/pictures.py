@@ -8,6 +8,7 @@ patches (Zhai et al. 2023), PE-Core both, and rotary positions (Bolya et al. 202
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.towers import Network
-from moviola.values import dataclass
 
 __all__ = ["FrameNetwork", "FrameParts", "Turns", "frame_features", "scaled_places"]
 

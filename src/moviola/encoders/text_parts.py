@@ -5,6 +5,7 @@ space. A format names them (:mod:`moviola.encoders.formats`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
-from moviola.values import dataclass
 
 __all__ = ["POOLS", "Linear", "TextParts"]
 

@@ -12,12 +12,11 @@ with other ways.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-from moviola.values import dataclass
 
 __all__ = ["SHARED_ROWS", "TokenRows", "rounded_up"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.sections import Section
 from moviola.encoders.token_files import TOKENIZER_FILES, read_tokenizer
 from moviola.errors import DataError, MissingDependency, MissingModel
-from moviola.values import dataclass
 
 __all__ = [
     "CLEANINGS", "TokenRules", "Tokenize", "Tokenizer", "bert_tokenizer", "clip_tokenizer", "open_tokenizer",

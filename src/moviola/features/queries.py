@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from moviola.features.shards import halves
 from moviola.features.videos import Integers, floats
-from moviola.values import dataclass
 
 __all__ = ["MAX_TOKENS", "QueryFeatures"]
 

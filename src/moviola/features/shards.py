@@ -12,6 +12,7 @@ import stat
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -24,7 +25,6 @@ from moviola.errors import DataError, FeaturesAway, LibraryError, NotFound
 from moviola.files.mapped import MappedFile
 from moviola.files.rows import read_json
 from moviola.files.writing import atomic_write, make_folders, write_json
-from moviola.values import dataclass
 
 __all__ = ["Extent", "FeatureShards", "KeyedShards", "MappedShard", "halves", "write_table"]
 

@@ -7,7 +7,7 @@ precision and mostly memory-mapped; only requested rows are copied.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from moviola.errors import NotFound, counted
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
-from moviola.values import dataclass
 
 __all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normalise_rows", "place_in"]
 

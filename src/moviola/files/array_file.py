@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,6 @@ from moviola.errors import DataError, SegmentIndexError
 from moviola.files.file_rows import Rows
 from moviola.files.mapped import MappedFile
 from moviola.files.sealed import opened_sealed, sealed_draft_of
-from moviola.values import dataclass
 
 __all__ = [
     "MAGIC", "MappedArray", "map_arrays", "map_sealed_arrays", "write_arrays",

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +25,6 @@ from moviola.files.array_file import map_arrays, write_arrays
 from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.regular import open_regular, read_regular
 from moviola.files.writing import draft_of, write_json
-from moviola.values import dataclass
 
 __all__ = [
     "Groups", "NamedFile", "NewFile", "PartFile", "clear", "gone_of", "merges", "named_of", "new_files",

@@ -26,13 +26,13 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, NotFound
 from moviola.files.names import no_such
-from moviola.values import dataclass
 
 __all__ = [
     "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "lines_of", "listed_rows",

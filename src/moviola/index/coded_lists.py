@@ -8,6 +8,7 @@ where they lie in a file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from moviola.files.file_rows import Rows
 from moviola.index.contract import ROWS_AT_ONCE, Ids, parts_of
 from moviola.index.half_rows import all_products
-from moviola.values import dataclass
 
 __all__ = ["Candidates", "CodedLists", "JoinedLists", "Nearest", "learnt_lists"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.files.file_rows import Rows
 from moviola.files.parts import Groups, NewFile, PartFile
-from moviola.values import dataclass
 
 __all__ = [
     "ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "MadeOf", "best_first", "parts_of",

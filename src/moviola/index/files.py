@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from moviola.errors import DataError, SegmentIndexError
 from moviola.files.parts import NamedFile, clear, named_of, new_files, publish, read_manifest
 from moviola.files.writing import atomic_write
 from moviola.index.contract import Ids, Index
-from moviola.values import dataclass
 
 __all__ = ["home_of", "load_index", "save_index"]
 

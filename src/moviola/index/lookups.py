@@ -8,7 +8,7 @@ many are examined. Codes of twice as many candidates are found at once, since a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Self
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from moviola.index.coded_lists import Candidates, Nearest
 from moviola.index.contract import Ids, parts_of
 from moviola.index.parts import Parts
-from moviola.values import dataclass
 
 __all__ = ["Chosen", "Lookup", "best_of"]
 

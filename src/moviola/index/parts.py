@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +28,6 @@ from moviola.files.parts import Groups, NewFile, PartFile, gone_of, with_gone
 from moviola.index.coded_lists import CodedLists, JoinedLists, learnt_lists
 from moviola.index.contract import Ids
 from moviola.index.half_rows import HalfRows
-from moviola.values import dataclass
 
 __all__ = [
     "FAN_OUT", "FIRST", "GONE", "KEPT", "LARGEST", "Group", "Parts", "RowSpan", "RowsFile", "write_part",

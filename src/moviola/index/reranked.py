@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -42,7 +43,6 @@ from moviola.index.parts import (
 )
 from moviola.index.trained import TrainedIndex
 from moviola.threads import one_faiss_thread
-from moviola.values import dataclass
 
 __all__ = ["RerankedIndex"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.index.contract import Ids, Index
-from moviola.values import dataclass
 
 __all__ = ["DEPTH", "Exact", "Trial", "tune"]
 

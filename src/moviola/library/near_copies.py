@@ -13,7 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, product
 from pathlib import Path
@@ -31,7 +31,6 @@ from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.segments import unpack_ids
 from moviola.threads import one_blas_thread
 from moviola.types import Span
-from moviola.values import dataclass
 
 __all__ = [
     "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "by_certainty", "exact_copies",

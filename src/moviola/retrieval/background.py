@@ -16,7 +16,7 @@ The log odds of a match rise linearly with that value. ``docs/scores.md`` has th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from moviola.retrieval.calibration import Calibration, mean_log_odds
 from moviola.retrieval.segments import normalised
-from moviola.values import dataclass
 
 __all__ = ["Background", "unrelated_queries"]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue
 from moviola.types import POSSIBLE
-from moviola.values import dataclass
 
 __all__ = [
     "KEY", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "sigmoid", "words_of",

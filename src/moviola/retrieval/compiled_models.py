@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from moviola.retrieval.opening import open_model
 from moviola.retrieval.saved.description import read_description
 from moviola.retrieval.saved.graphs import WITHOUT_GRAPHS, has_graphs, read_graph
 from moviola.threads import ONE
-from moviola.values import dataclass
 
 __all__ = ["CompiledRunner", "Graphs"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,6 @@ from moviola.retrieval.background import Background
 from moviola.retrieval.calibration import Chance, Scale
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids
 from moviola.retrieval.stage1 import Stage1
-from moviola.values import dataclass
 
 __all__ = ["Cosines"]
 

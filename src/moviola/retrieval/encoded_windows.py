@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from moviola.features import EncodingCache, Integers, VideoFeatures
 from moviola.retrieval.saved.clip_windows import ClipWindows, clip_windows, pool_clips
-from moviola.values import dataclass
 
 __all__ = ["EncodedWindows", "context_windows", "padded_rows", "read_windows"]
 

@@ -31,6 +31,7 @@ and documents the choice of the four numbers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ from moviola.errors import InvalidValue
 from moviola.retrieval.calibration import sigmoid
 from moviola.retrieval.segments import normalised
 from moviola.types import require_positive
-from moviola.values import dataclass
 
 __all__ = ["Marks"]
 

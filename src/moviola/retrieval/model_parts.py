@@ -8,6 +8,7 @@ A :class:`Runner` computes them: compiled graphs, which need no torch
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from moviola.retrieval.encoded_windows import padded_rows
 from moviola.threads import ONE
-from moviola.values import dataclass
 
 __all__ = ["Decoded", "ReelParts", "RoleParts", "Runner", "WindowParts"]
 

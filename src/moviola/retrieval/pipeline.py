@@ -5,7 +5,7 @@ queries ─ stage 1 ─▶ index hits ─▶ proposals ─ refiner ─▶ moment
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +25,6 @@ from moviola.retrieval.segments import normalised, segment_counts, segment_ids, 
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import fold
 from moviola.timing import stage
-from moviola.values import dataclass
 
 __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 

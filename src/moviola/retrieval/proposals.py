@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
-from moviola.values import dataclass
 
 __all__ = [
     "APART", "MERGES", "ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_all", "merged_apart",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,6 @@ from moviola.features import QueryFeatures, VideoFeatures
 from moviola.index import FlatIndex, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
 from moviola.threads import ONE, compute_threads
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     from moviola.retrieval.model_parts import RoleParts, Runner

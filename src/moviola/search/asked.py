@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,7 +52,6 @@ from moviola.search.queries import (
     terms_of,
 )
 from moviola.types import require_kind
-from moviola.values import dataclass
 
 __all__ = ["Asked", "picture_name", "picture_of", "query_from_json", "query_to_json", "renamed"]
 
@@ -91,7 +90,7 @@ class Asked:
     """
 
     query: SearchQuery
-    options: SearchOptions = SearchOptions()
+    options: SearchOptions = SearchOptions()  # noqa: RUF009 - immutable
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", as_query(self.query))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 from moviola.errors import InvalidValue, MoviolaError
@@ -20,7 +20,6 @@ from moviola.search.notes import Note
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, Steps, Text, WeightedSum, Without
 from moviola.types import Moment, Reason, band_of
-from moviola.values import dataclass
 
 __all__ = [
     "ASSUMED", "Checker", "Judgement", "Said", "checked_answers", "checking", "require_checker",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
 from typing import Any, TypeVar
@@ -17,7 +17,6 @@ from moviola.retrieval import Scope
 from moviola.search.filters import Filter
 from moviola.search.found import Candidate
 from moviola.types import Span
-from moviola.values import dataclass
 
 __all__ = ["Chosen"]
 

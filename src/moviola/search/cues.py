@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, groupby
 
@@ -31,7 +31,6 @@ from moviola.search.fusion import fused
 from moviola.search.meaning import EXACT, Meaning
 from moviola.search.understanding import says_only_what_not
 from moviola.types import CUE_KINDS, STRONG, Cue, CueKind, Reason, ReasonKind, Span
-from moviola.values import dataclass
 from moviola.words import (
     Asked,
     asked_of,

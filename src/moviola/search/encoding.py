@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,6 @@ from moviola.retrieval.phrases import known_phrases, named_words
 from moviola.retrieval.segments import normalised
 from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
-from moviola.values import dataclass
 
 __all__ = ["NOTHING", "EncodedText", "encoded_texts"]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
 from typing import Self
@@ -58,7 +58,6 @@ from moviola.search.queries import (
 )  # fmt: skip
 from moviola.timing import stage
 from moviola.types import CueKind, Reason, ReasonKind, Span
-from moviola.values import dataclass
 
 __all__ = ["EvidenceGatherer", "Rows"]
 

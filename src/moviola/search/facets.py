@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from moviola.features import Integers
 from moviola.library import LibraryStore, descriptions_in, names_in
 from moviola.search.clocks import days
 from moviola.search.options import KINDS, By
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     from moviola.library.disk.columns import Columns

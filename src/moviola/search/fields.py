@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.search.forms import Form
 from moviola.types import Span
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase, translate
 from pathlib import Path
@@ -30,7 +31,6 @@ from moviola.search.forms import (
     lines_of,
 )
 from moviola.types import Span
-from moviola.values import dataclass
 from moviola.words import base_language
 
 if TYPE_CHECKING:

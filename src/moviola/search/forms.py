@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self
 from moviola.errors import InvalidValue
 from moviola.search.times import is_integer, is_number, parse_range, parse_seconds
 from moviola.types import BANDS, Capture, plain_seconds, require_kind, several
-from moviola.values import dataclass
 from moviola.words import language_named
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -11,7 +11,6 @@ from moviola.library import Catalogue, VideoRow, present_path, taken_of
 from moviola.search.notes import Note
 from moviola.search.queries import SearchQuery
 from moviola.types import Band, CopiedMoment, Moment, Reason, SnippetKind, Span, band_of
-from moviola.values import dataclass
 
 __all__ = ["Candidate", "SearchResult", "present_videos", "still_there", "whereabouts"]
 

@@ -12,7 +12,7 @@ seen at that time (``docs/decisions/bands.md`` has figures).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from threading import RLock
@@ -30,7 +30,6 @@ from moviola.search.queries import Simple, Text, terms_of
 from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
 from moviola.types import POSSIBLE, STRONG, Reason, Span
-from moviola.values import dataclass
 
 __all__ = ["SCALES", "SoundSearch"]
 

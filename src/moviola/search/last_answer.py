@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from moviola.search.queries import (
     Without,
 )
 from moviola.types import Moment, band_of
-from moviola.values import dataclass
 
 __all__ = ["KeptAnswer", "keep_answer", "kept_answer"]
 

@@ -7,6 +7,7 @@ encoder, meaning alone never makes a moment more than possible.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from moviola.library import LibraryStore, unrelated_of
 from moviola.retrieval import Calibration
 from moviola.types import STRONG
-from moviola.values import dataclass
 from moviola.words.english import is_english
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ plain English.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from moviola.values import dataclass
 from moviola.words import language_title
 
 __all__ = ["Note", "NoteKind"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 from moviola.errors import InvalidValue
@@ -12,7 +12,6 @@ from moviola.search.fields import PARTS, Field, declared, fields_of
 from moviola.search.filters import FILTERS, Filter
 from moviola.search.forms import CHOICE, FLAG, INTEGER, NAMES, SCORE
 from moviola.types import CUE_KINDS, POSSIBLE, Band, CueKind, require_kind
-from moviola.values import dataclass
 
 __all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "OptionChanges", "SearchOptions"]
 
@@ -42,7 +41,7 @@ class SearchOptions:
             ``videos``.
     """
 
-    filter: Filter = Filter()
+    filter: Filter = Filter()  # noqa: RUF009 - immutable
     """Which videos to search, and which of their moments count. Where few moments pass, up to 12,800
     segments are retrieved to find ``top_k``."""
     top_k: int = declared(

@@ -26,7 +26,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from moviola.errors import InvalidValue
 from moviola.search.concept_names import named_concepts
 from moviola.search.times import is_number, parse_seconds
 from moviola.types import Moment, Span, plain_seconds, require_kind, several
-from moviola.values import dataclass
 
 __all__ = [
     "GAP", "KeptPicture", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery",

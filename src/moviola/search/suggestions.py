@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -13,7 +14,6 @@ from moviola.files.names import folded
 from moviola.library import LibraryStore
 from moviola.search.found import SearchResult
 from moviola.types import Query
-from moviola.values import dataclass
 
 __all__ = ["Completions", "ExampleReader", "complete", "video_names"]
 

@@ -9,6 +9,7 @@ that they lie in, which not all have by both, so that the encoder in use answers
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from moviola.search.checking import words_of_query
@@ -16,7 +17,6 @@ from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.notes import Note
 from moviola.search.queries import SearchQuery, Text
 from moviola.search.unknowns import notes_of
-from moviola.values import dataclass
 
 __all__ = ["Tower", "Towers"]
 

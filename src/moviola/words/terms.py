@@ -9,12 +9,12 @@ query is read in each language of a library, and a German word also finds the co
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby
 
 from Stemmer import Stemmer
 
-from moviola.values import dataclass
 from moviola.words.folding import cased, fold, plain
 from moviola.words.inflections import FURTHER_FORMS
 from moviola.words.scripts import RUN, is_kana, pairs_of

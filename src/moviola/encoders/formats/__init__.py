@@ -7,12 +7,12 @@ Each is a table of architectures, read from the checkpoint's own settings; what 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS, Checkpoint
 from moviola.encoders.formats import transformers
 from moviola.encoders.formats.description import Description
-from moviola.values import dataclass
 
 __all__ = ["TRANSFORMERS", "Description", "Format", "described", "formats_of", "open_clip_format"]
 

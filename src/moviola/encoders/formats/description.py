@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from moviola.encoders.pictures import FrameParts
 from moviola.encoders.text_parts import TextParts
 from moviola.encoders.tokens import Tokenize
 from moviola.encoders.weights import Weights
-from moviola.values import dataclass
 
 __all__ = ["Description"]
 

@@ -7,7 +7,7 @@ in :data:`FAMILIES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,6 @@ from moviola.encoders.tokens import Tokenize, bert_tokenizer, clip_tokenizer, si
 from moviola.encoders.towers import ACTIVATIONS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingModel
-from moviola.values import dataclass
 
 __all__ = ["FAMILIES", "Family", "describe", "family_of"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from moviola.encoders.contract import Named
 from moviola.types import Box, Word
-from moviola.values import dataclass
 
 __all__ = ["RATE", "UNKNOWN_LANGUAGE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced"]
 

@@ -16,6 +16,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Self
@@ -39,7 +40,6 @@ from moviola.library.disk.kinds import Arrays, Bytes, Holders, Kind, Numbers
 from moviola.library.disk.row_parts import AT_ONCE, FACTS, Part, RowParts, RowSet
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.segments import normalised
-from moviola.values import dataclass
 
 __all__ = ["NameTable", "descriptions_in", "names_in", "publish_names"]
 

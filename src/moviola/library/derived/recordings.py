@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from moviola.library.disk.catalogue import VideoRow
 from moviola.types import Capture
-from moviola.values import dataclass
 
 __all__ = ["Recording", "common_recording", "recordings_of"]
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,6 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import Copy
 from moviola.retrieval.phrases import FUNCTION_WORDS, content_words
 from moviola.types import Saying
-from moviola.values import dataclass
 from moviola.words import fold, letters_of, pairs_of, terms_of_word
 from moviola.words.spellings import words_at
 from moviola.words.terms import word_of_term

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 
@@ -21,7 +21,6 @@ from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.unfinished import how_far, minutes_in
 from moviola.library.disk.video_table import VideoTable
-from moviola.values import dataclass
 
 __all__ = ["View", "Viewer"]
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 
 from moviola.library.disk.database import Database, among
 from moviola.types import HeldAs, Holding, Saying
-from moviola.values import dataclass
 
 __all__ = ["EDITION", "Account", "Accounts", "has_sound"]
 

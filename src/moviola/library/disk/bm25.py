@@ -13,8 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-
-from moviola.values import dataclass
+from dataclasses import dataclass
 
 __all__ = ["OF_LETTER", "OF_TERM", "WordCounts", "bounds", "totals_of"]
 

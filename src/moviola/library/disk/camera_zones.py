@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from moviola.errors import InvalidValue
 from moviola.files.names import folded
 from moviola.library.disk.database import Database
 from moviola.types import Capture, several
-from moviola.values import dataclass
 
 __all__ = ["CameraZone", "CameraZones", "camera_zones_of", "zone_of"]
 

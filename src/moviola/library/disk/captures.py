@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal, get_args
 
@@ -16,7 +16,6 @@ from moviola.library.disk.camera_zones import CameraZones
 from moviola.library.disk.database import among
 from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture, Waypoint
-from moviola.values import dataclass
 
 __all__ = ["ZONES", "Captures", "Clock", "Taken", "Zone", "clock_of", "taken_of"]
 

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from moviola.library.disk.schema import VideoRow
 from moviola.library.disk.sounds import Sounds
 from moviola.library.disk.unfinished import Unfinished
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
-from moviola.values import dataclass
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "CueTrack", "Job", "Reading", "ShotRow", "VideoRow"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,6 @@ from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.kinds import KINDS, Arrays, Texts
 from moviola.library.disk.row_parts import RowSet
 from moviola.types import Capture, Waypoint
-from moviola.values import dataclass
 
 __all__ = ["Column", "Columns", "Facts", "JoinedColumns", "column_set", "columns_made", "facts_of"]
 

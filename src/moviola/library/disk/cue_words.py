@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from moviola.library.disk.bm25 import OF_LETTER, OF_TERM, WordCounts, bounds, to
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import ADDED, CUES, CUES_BY_VIDEO, CUES_OF
 from moviola.types import CUE_KINDS, Cue, CueForm, CueKind
-from moviola.values import dataclass
 from moviola.words import (
     AskedWord,
     base_language,

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from moviola.values import dataclass
 
 __all__ = ["SIDE", "Alignment", "Fingerprint", "FingerprintMaker", "aligned"]
 

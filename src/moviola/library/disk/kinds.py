@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from moviola.features import Integers
 from moviola.types import Waypoint
-from moviola.values import dataclass
 
 __all__ = [
     "KINDS",

@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from moviola.features import Extent
 from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.schema import ADDED, OF_LIBRARY
 from moviola.library.disk.settings import Settings
-from moviola.values import dataclass
 
 __all__ = ["FRAMES", "KEY_FRAMES", "OTHER_FRAMES", "OtherExtent", "OtherFrames"]
 

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from moviola.errors import counted
@@ -20,7 +20,6 @@ from moviola.files.reasons import reason
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.database import Database, among
 from moviola.library.disk.schema import VideoRow
-from moviola.values import dataclass
 
 __all__ = [
     "NOT_THERE", "Copy", "Places", "Root", "held_by", "is_below", "is_there", "moved_path", "present_path",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from moviola.errors import InvalidValue, NotFound
@@ -10,7 +11,6 @@ from moviola.library.disk.cue_words import tracks_counted, with_terms
 from moviola.library.disk.database import Database
 from moviola.library.disk.places import is_below, moved_path
 from moviola.library.disk.schema import ADDED, CUES_OF
-from moviola.values import dataclass
 
 __all__ = ["RemovedVideo", "RemovedVideos"]
 

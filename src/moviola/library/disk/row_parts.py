@@ -11,6 +11,7 @@ catalogue is read instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,6 @@ from moviola.files.parts import (
     with_gone,
 )
 from moviola.library.disk.kinds import Arrays, Kind
-from moviola.values import dataclass
 
 __all__ = ["AT_ONCE", "FACTS", "Make", "Part", "RowParts", "RowSet", "damaged_parts"]
 

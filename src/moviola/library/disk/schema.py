@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from moviola.features import Extent
-from moviola.values import dataclass
 
 __all__ = [
     "ADDED", "CHANGED_BY_GENERATION", "COLUMNS", "CUES", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY",

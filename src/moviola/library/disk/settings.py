@@ -13,14 +13,13 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DamagedSettings, DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, backends_of, name_of
-from moviola.values import dataclass
 
 __all__ = [
     "CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_PICTURES", "OF_SENTENCES", "SETTINGS_FILE", "Settings",

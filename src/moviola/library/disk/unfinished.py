@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile
@@ -24,7 +25,6 @@ from moviola.files.reasons import reason
 from moviola.library.disk.database import Database
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
 from moviola.library.disk.other_frames import KEY_FRAMES
-from moviola.values import dataclass
 
 __all__ = ["Unfinished", "UnfinishedFilm", "how_far", "minutes_in"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
@@ -20,7 +20,6 @@ from moviola.features import Extent, Integers, place_in
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.kinds import Arrays, Bytes, Kind, Numbers
 from moviola.library.disk.row_parts import Part, RowParts, RowSet
-from moviola.values import dataclass
 
 __all__ = ["VideoTable", "video_set", "videos_made"]
 

@@ -13,6 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,6 @@ from moviola.errors import DataError, EncoderMismatch, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
 from moviola.library.disk.backups import keep_copy
 from moviola.library.disk.settings import Settings
-from moviola.values import dataclass
 
 __all__ = [
     "Concept", "concept_name", "concepts_of", "forget_concept", "keep_concept", "read_concept",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.proposals import Proposals
-from moviola.values import dataclass
 
 __all__ = ["CONTEXT", "SAME_MOMENT", "Refined", "Refiner", "UntrainedRefiner"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from moviola.features import Integers, QueryFeatures, VideoFeatures, clips_by_vi
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, Refined, UntrainedRefiner
 from moviola.retrieval.segments import normalised
-from moviola.values import dataclass
 
 __all__ = ["CurveRefiner", "clip_cosines", "clip_rows", "cosines", "query_vector", "smoothed"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import Refined, UntrainedRefiner
 from moviola.retrieval.refiners.curve import CurveRefiner, clip_cosines, query_vector
 from moviola.temporal import places_in_groups
-from moviola.values import dataclass
 
 __all__ = ["ShotRefiner"]
 

@@ -7,6 +7,7 @@ every window separately, and compare it with the query (SPR, section 3.3).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -21,7 +22,6 @@ from moviola.retrieval.model_parts import Decoded, ReelParts, WindowParts
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
 from moviola.retrieval.saved.clip_windows import LABELS, ClipWindows
-from moviola.values import dataclass
 
 __all__ = ["Cuts", "ReelRefiner", "TrainedRefiner", "WindowRefiner"]
 

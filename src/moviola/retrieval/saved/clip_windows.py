@@ -6,14 +6,13 @@ end. The releases disagree on which clip the end is (:data:`LABELS`). Windows ar
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moviola.errors import InvalidValue
-from moviola.values import dataclass
 
 if TYPE_CHECKING:
     from torch import Tensor

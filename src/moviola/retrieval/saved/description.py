@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.values import dataclass
 
 __all__ = [
     "CARD", "CONFIG", "FORMAT", "WEIGHTS", "Description", "existing", "read_description", "require_finite",
