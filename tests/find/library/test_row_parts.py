@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviola.features import Extent
+from moviola.files.parts import merges
 from moviola.library import LibraryStore, VideoNames, VideoRow, descriptions_in, names_in
 from moviola.library.derived.name_table import publish_names
 from moviola.library.disk import row_parts
@@ -24,7 +25,7 @@ from moviola.library.disk.camera_zones import CameraZone
 from moviola.library.disk.columns import Columns, facts_of
 from moviola.library.disk.kinds import KINDS
 from moviola.library.disk.places import Copy
-from moviola.library.disk.row_parts import FACTS, damaged_parts
+from moviola.library.disk.row_parts import FACTS, FAN_OUT, FIRST, LARGEST, damaged_parts
 from moviola.library.disk.video_table import VideoTable
 from moviola.search.facets import count_facets
 from moviola.search.filters import COLUMNS
@@ -254,3 +255,17 @@ def test_changes_of_another_version_are_not_passed_over(store: LibraryStore) -> 
     with store.writing(), store.catalogue.transaction():
         store.catalogue.put(video(1), [])
     require_as_made_at_once(store)
+
+
+def test_what_comes_one_by_one_is_written_as_often_as_the_module_says() -> None:
+    """With the sizes of an index, 256 and 16, each video was written 135 times."""
+    sizes: list[int] = []
+    written, most = 0, 0
+    for _ in range(20_000):
+        sizes.append(1)
+        written += 1
+        groups = merges(sizes, FIRST, FAN_OUT, LARGEST)
+        merged = [sum(sizes[place] for place in group) for group in groups]
+        written += sum(size for size, group in zip(merged, groups, strict=True) if len(group) > 1)
+        sizes, most = merged, max(most, len(merged))
+    assert (round(written / 20_000, 1), most) == (6.5, 28)

@@ -45,7 +45,7 @@ FACTS = Path("cache") / "facts"
 
 FIRST, FAN_OUT, LARGEST = 4, 8, 1 << 16
 """Sizes of parts, in rows, by which they are merged (:func:`moviola.files.parts.merges`). Of 20,000 videos
-that come one by one each is written 6.4 times, into 28 parts at most.
+that come one by one each is written 6.5 times, into 28 parts at most.
 """
 AT_ONCE = 1 << 14
 """Videos whose facts are read at once."""
