@@ -15,17 +15,8 @@ from moviola.features import Integers
 from moviola.types import Waypoint
 
 __all__ = [
-    "KINDS",
-    "Arrays",
-    "Bytes",
-    "Holders",
-    "Kind",
-    "Numbers",
-    "Placed",
-    "Routes",
-    "TextValues",
-    "Texts",
-]
+    "KINDS", "Arrays", "Bytes", "Holders", "Kind", "Numbers", "Placed", "Routes", "TextValues", "Texts",
+]  # fmt: skip
 
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays of a column by name."""
