@@ -184,7 +184,7 @@ class Floods:
         if answer.status == 503 and "retry-after" in answer.headers:
             return "refused for now"
         if answer.status == 404 and kind == "wrong":
-            return "refused"
+            return "answered"  # as is right
         raise Wrong(f"status {answer.status}: {problem}")
 
     def _search(self, server: Server, kind: str, over: threading.Event) -> None:
