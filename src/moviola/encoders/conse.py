@@ -16,6 +16,7 @@ weighted by exp(10 cosine), is added (`benchmarks/languages/README.md`).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -69,6 +70,9 @@ FOREIGN_SLOPE, FOREIGN_LINE, FOREIGN_CERTAINTY = 1.1, 4.8, 2.1
 DRAWN, NEAREST, STEEP = 0.8, 20, 10.0
 """How much a text that e5 has read is drawn to the nearest of what is known, to how many, and how steeply
 their weights fall with the cosine."""
+
+# Digits, punctuation and blanks alone.
+_SIGNS = re.compile(r"[\d\s!-/:-@\[-`{-~]*")
 
 PICTURE_MATCH = Match(slope=20.0, line=0.7)
 """Of frames of one of 37 real files 59 % of the pairs lie above the line, of frames of two files 1.1 %. The
@@ -209,7 +213,7 @@ class ConseEncoder(OnDevice):
 
     def knows(self, text: str) -> bool:
         """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
-        return self.reader_of(text).sentences.knows(text)
+        return self.reader_of(text).knows(text)
 
     def has_word(self, word: str, *, english: bool = False) -> bool:
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""
@@ -285,8 +289,10 @@ class ConseReader:
         return self.centred(self.sentences.encode_text(texts))
 
     def knows(self, text: str) -> bool:
-        """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`)."""
-        return self.sentences.knows(text)
+        """Whether a text means something (:class:`~moviola.encoders.contract.TextJudge`): no class is a
+        number.
+        """
+        return self.sentences.knows(text) and not _SIGNS.fullmatch(text)
 
     def has_word(self, word: str, *, english: bool = False) -> bool:
         """Whether a word is one token (:class:`~moviola.encoders.contract.TextJudge`)."""

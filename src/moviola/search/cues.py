@@ -3,8 +3,10 @@
 Words come first. A word that no cue of the library holds weighs nothing and is named; the others weigh by how
 rare they are. Cues of one moment that hold all words of the query score .75 to .9, less where these have
 other marks than in the query ("cho", "chó"); those that hold a share of the words half of that share at most:
-possible, never strong. By meaning cues are compared only where the sentence encoder reads both the query and
-the cue (:mod:`moviola.search.meaning`), and score less than those that hold all words.
+possible, never strong. Clocks and counters hold any short number: one that stands in a longer one, or by
+itself is all that is asked of a picture, is such a share, too. By meaning cues are compared only where the
+sentence encoder reads both the query and the cue (:mod:`moviola.search.meaning`), and score less than those
+that hold all words.
 ``benchmarks/no_match/lines.py`` measures it.
 
 The title of a chapter is the name of a stretch of its film. Each is a moment by itself, and possible at
@@ -36,8 +38,11 @@ from moviola.words import (
     asked_of,
     base_language,
     fold,
+    is_short_number,
+    joined_numbers,
     letters_of,
     marks_differ,
+    short_numbers_within,
     terms_of_text,
     words_in,
     written_as,
@@ -105,11 +110,13 @@ class _Words:
         asked: words, pairs and letters, read in the languages of the library.
         weights: of the words and pairs that the library holds, >= 0.
         unknown: the other words.
+        joined: numbers of the query that signs join, such as times.
     """
 
     asked: Asked
     weights: Mapping[str, float]
     unknown: tuple[str, ...]
+    joined: tuple[str, ...] = ()
 
     def held_by(self, cue: Cue) -> _Held:
         """What a cue holds."""
@@ -119,11 +126,23 @@ class _Words:
         )
         terms |= letters
         units = self.asked.units
-        whole = frozenset(unit.text for unit in units if not unit.terms.isdisjoint(terms))
-        parts = frozenset(unit.text for unit in units if not unit.parts.isdisjoint(terms)) - whole
+        found = frozenset(unit.text for unit in units if not unit.terms.isdisjoint(terms))
+        whole = found - self._digits_in(cue)
+        parts = frozenset(unit.text for unit in units if not unit.parts.isdisjoint(terms)) | found
+        parts -= whole
         own = self.asked.letters
         share = sum(letter in letters for letter in own) / len(own) if own else 0.0
         return _Held(whole, parts, share, frozenset(self._marked_in(cue, whole)))
+
+    def _digits_in(self, cue: Cue) -> frozenset[str]:
+        """Short numbers that say little: parts of longer ones which are not those of the query; in a picture
+        all, if nothing else is asked.
+        """
+        asked = {unit.text for unit in self.asked.units}
+        if cue.kind == "text" and not self.joined and all(map(is_short_number, asked)):
+            return frozenset(asked)
+        own = (one for one in self.joined if one in cue.text)
+        return short_numbers_within(cue.text) - frozenset().union(*map(short_numbers_within, own))
 
     def _marked_in(self, cue: Cue, held: frozenset[str]) -> Iterator[str]:
         """Words that a cue holds with other marks than the query has: Vietnamese "cho" is not "chó"."""
@@ -268,7 +287,7 @@ class CueSearch:
         matches = catalogue.match_cues(WantedCues(terms, letters, rows, kinds, languages), _CUES)
         unknown = tuple(word.text for word in wanted.words if not holding[word.text])
         most = sum(weights.values()) or 1.0
-        return _Words(wanted, weights, unknown), {
+        return _Words(wanted, weights, unknown, tuple(joined_numbers(text))), {
             (one.video, one.number): one.score / most for one in matches
         }
 

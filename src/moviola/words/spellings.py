@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 from moviola.words.scripts import RUN
 
-__all__ = ["Written", "forms_of", "joined_at", "numbers_in", "words_at", "words_in"]
+__all__ = [
+    "Written", "forms_of", "is_short_number", "joined_at", "joined_numbers", "numbers_in",
+    "short_numbers_within", "words_at", "words_in",
+]  # fmt: skip
 
 JOINT = "ꞌ"
 """Replaces an apostrophe, or the point before cents, inside a term."""
@@ -36,6 +39,9 @@ _NUMBER = re.compile(r"(\d{1,3}(?:\D\d{3})+|\d+)(?:\D(\d{1,2}))?")
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
 # `1 299 000`, in lines alone.
 _GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?: \d{3})+(?![\w.,]*\d)")
+# `00:12;03`, `24/7`, `2024-11-30`, and `00 12 03`, as a clock in a picture is read.
+_JOINED_NUMBERS = re.compile(r"\d+(?:[:;/\u2010-\u2013-]\d+)+|(?<!\d)\d\d(?:[ \t]\d\d)+(?!\d)")
+_SHORT_NUMBER = re.compile(r"\d\d?")
 
 
 # `e-mail`, and `U.S.A.`, which others write as one word.
@@ -91,6 +97,28 @@ def joined_at(text: str) -> Iterator[Written]:
 def numbers_in(text: str) -> list[str]:
     """Numbers of a text with blanks between their thousands."""
     return _GROUPS.findall(text)
+
+
+def is_short_number(word: str) -> bool:
+    """Whether a word has one or two digits and nothing else."""
+    return _SHORT_NUMBER.fullmatch(word) is not None
+
+
+def joined_numbers(text: str) -> list[str]:
+    """Numbers of a text that signs, or blanks between two digits each, join: times, dates, counters."""
+    return _JOINED_NUMBERS.findall(text)
+
+
+def short_numbers_within(text: str) -> frozenset[str]:
+    """Words of one or two digits that stand in a text only as parts of :func:`joined_numbers`.
+
+    >>> sorted(short_numbers_within("take 7 of 2024-11-30, at 00:07:12"))
+    ['00', '07', '11', '12', '30']
+    """
+    joined = [one.span() for one in _JOINED_NUMBERS.finditer(text)]
+    short = [one for one in words_at(text) if is_short_number(one.word)] if joined else []
+    within = {one for one in short if any(start <= one.start < end for start, end in joined)}
+    return frozenset(one.word for one in within) - {one.word for one in short if one not in within}
 
 
 def forms_of(word: str, language: str = "") -> list[str]:

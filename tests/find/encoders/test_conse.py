@@ -136,3 +136,11 @@ def test_facts_hold_where_they_should() -> None:
     colourless, blank_too = (fact.holds(images).tolist() for fact in FACTS)
     assert colourless == [False, True, False, False]
     assert blank_too == [False, False, True, True]
+
+
+def test_digits_name_nothing_that_is_seen() -> None:
+    """ "00" found black pictures, which are near to any text that says little."""
+    encoder = load_encoder(CONSE)
+    assert isinstance(encoder, ConseEncoder)
+    assert not any(map(encoder.knows, ("%00", "12345", "00:12", "…", "???")))
+    assert all(map(encoder.knows, ("a", "3 cats", "собака", "№ 5 猫")))

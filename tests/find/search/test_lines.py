@@ -21,8 +21,8 @@ from moviola.library import unrelated_of
 from moviola.library.derived.encoder_background import unrelated_cosines
 from moviola.search import Library, cues
 from moviola.search.meaning import EXACT, Meaning
-from moviola.types import STRONG, Cue
-from moviola.words import asked_of, terms_of_text, terms_of_word, words_in
+from moviola.types import STRONG, Cue, CueKind, band_of
+from moviola.words import asked_of, joined_numbers, terms_of_text, terms_of_word, words_in
 
 LINES = {
     "film0": (
@@ -295,6 +295,33 @@ def test_words_with_other_marks_come_after_those_that_are_asked_for() -> None:
     assert scores("chó")[1] > scores("chó")[0] >= EXACT and scores("cho")[0] > scores("cho")[1] >= EXACT
     together = [cues._Held(frozenset({"a"}), marked=frozenset(own)) for own in ({"a"}, set[str]())]
     assert together[0].and_of(together[1]).marked == together[1].and_of(together[0]).marked == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("asked", "line", "kind", "band"),
+    [
+        ("%00", "30.000\n1.001\n00:00:01;00", "text", "possible"),
+        ("00 12", "00:12", "text", "possible"),
+        ("12", "00 12 07", "subtitle", "possible"),
+        ("30", "recorded on 2024-11-30", "subtitle", "possible"),
+        ("24 hours", "open 24/7, hours may differ", "subtitle", "possible"),
+        ("7", "7", "text", "possible"),
+        ("7", "the answer is 7", "speech", "strong"),
+        ("take 7", "TAKE 7 00:12:31", "text", "strong"),
+        ("12 o'clock", "12:30? It is 12 o'clock.", "speech", "strong"),
+        ("00:12", "00:21:12;05", "text", "possible"),
+        ("00:12", "REC 00:12:05", "text", "strong"),
+        ("open 24/7", "open 24/7", "subtitle", "strong"),
+        ("1990", "1990-2000", "text", "strong"),
+        ("1990", "1990", "text", "strong"),
+    ],
+)
+def test_digits_of_clocks_and_counters_are_no_words(asked: str, line: str, kind: CueKind, band: str) -> None:
+    """ "%00" found films with a timecode in the picture, strong: any of them holds any two digits."""
+    wanted = asked_of(words_in(asked), asked, [])
+    weights = dict.fromkeys((unit.text for unit in wanted.units), 1.0)
+    words = cues._Words(wanted, weights, (), tuple(joined_numbers(asked)))
+    assert band_of(words.score(words.held_by(Cue(0.0, 1.0, line, kind)), 0.0)) == band
 
 
 def test_letters_of_a_japanese_verb_are_those_that_stay() -> None:
