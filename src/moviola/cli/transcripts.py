@@ -13,7 +13,7 @@ from moviola.cli.app import JsonOption, app, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.types import Cue, clock
-from moviola.words import base_language, language_title
+from moviola.words import base_language, language_title, same_language
 
 __all__ = ["VideoArgument", "tracks_of"]
 
@@ -53,7 +53,7 @@ def transcript(
         file = lib.store.file_of(row.video_id)
     if language is not None:
         wanted = Filter.parse(language=language).languages
-        cues = [cue for cue in cues if {cue.language, base_language(cue.language)} & wanted]
+        cues = [cue for cue in cues if any(same_language(cue.language, one) for one in wanted)]
     tracks = tracks_of(cues)
     if not cues:
         of_language = f" in {language}" if language else ""

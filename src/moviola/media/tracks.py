@@ -15,6 +15,7 @@ from av.subtitles.stream import SubtitleStream
 from moviola.errors import InvalidValue, MediaError
 from moviola.media.boxes import sample_entries
 from moviola.types import CueForm
+from moviola.words import same_language
 
 __all__ = [
     "BOXED_TEXT", "CAPTIONS", "TEXT_SUBTITLES", "SoundTrack", "boxed_text", "chosen_track", "form_of",
@@ -158,7 +159,7 @@ def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> 
     if isinstance(choice, int):
         fits = tracks[choice - 1 : choice]
     elif any(track.language for track in tracks):
-        fits = [track for track in tracks if track.language == choice]
+        fits = [track for track in tracks if same_language(track.language, choice)]
     else:
         fits = tracks
     if not fits:

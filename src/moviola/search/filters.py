@@ -31,7 +31,7 @@ from moviola.search.forms import (
     lines_of,
 )
 from moviola.types import Span
-from moviola.words import base_language
+from moviola.words import same_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,7 @@ def _live(wanted: str, live: NDArray[np.int64]) -> Passing:
 
 def _speaking(language: str, languages: TextValues) -> Passing:
     wanted = _tags(language)
-    spoken = [bool({_known_tag(tag), base_language(_known_tag(tag))} & wanted) for tag in languages.texts]
+    spoken = [any(same_language(_known_tag(tag), one) for one in wanted) for tag in languages.texts]
     if not any(spoken):
         raise _unknown("language", language, "has lines in it", languages.texts)
     return languages.having(spoken)

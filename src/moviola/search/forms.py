@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from moviola.errors import InvalidValue
 from moviola.search.times import is_integer, is_number, parse_range, parse_seconds
 from moviola.types import BANDS, Capture, plain_seconds, require_kind, several
-from moviola.words import language_named
+from moviola.words import require_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,12 +222,8 @@ def _path(name: str, value: Any) -> str:
 def _languages(name: str, value: Any) -> str:
     found = []
     for line in lines_of(_text(name, value)):
-        tag = UNKNOWN_LANGUAGE if line.casefold() == UNKNOWN_LANGUAGE else language_named(line)
-        if not tag:
-            raise InvalidValue(
-                f"{name} {line!r:.200}: no language; give a code or a name, such as de or German"
-            )
-        found.append(tag)
+        is_unknown = line.casefold() == UNKNOWN_LANGUAGE
+        found.append(UNKNOWN_LANGUAGE if is_unknown else require_language(name, line))
     return "\n".join(dict.fromkeys(found))
 
 

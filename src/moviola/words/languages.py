@@ -11,9 +11,10 @@ from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from moviola.words.language_tags import base_language
 from moviola.words.scripts import is_written_in, letters_of, script_language
 
-__all__ = ["base_language", "detected", "each_detected", "language_of_line"]
+__all__ = ["detected", "each_detected", "language_of_line"]
 
 # Letters of a text of which the language is detected, and of a line that may be in another one than those
 # around it; a letter of a script without spaces counts for several.
@@ -31,15 +32,6 @@ LIKELY = frozenset({
 """Languages that are detected."""
 # Letters of a text that are looked at.
 _MOST = 4_000
-
-
-def base_language(tag: str) -> str:
-    """The language of a tag of BCP 47 without its region or script.
-
-    >>> base_language("pt-BR"), base_language("")
-    ('pt', '')
-    """
-    return tag.partition("-")[0]
 
 
 @cache

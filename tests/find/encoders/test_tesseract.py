@@ -104,7 +104,7 @@ def test_languages_scripts_and_files() -> None:
     assert require_languages(None) == ()
     assert require_languages("Russian,chi_sim,srp_latn,rus") == ("ru", "chi_sim", "srp_latn", "rus")
     for wrong in ("nonsense", "xx", "und"):  # "xx" ended in an exception of another package
-        with pytest.raises(InvalidValue, match=f"'{wrong}': not known"):
+        with pytest.raises(InvalidValue, match=f"'{wrong}': no language"):
             require_languages(f"ru,{wrong}")
     codes = {
         "ru": "rus",

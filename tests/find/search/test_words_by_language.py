@@ -98,6 +98,9 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         (videos / f"{number:02}{suffix}.srt").write_text(subtitles(lines), encoding="utf-8")
     shutil.copy(films / "film1.mp4", videos / "english.mp4")
     (videos / "english.en.srt").write_text(subtitles(["He drives the cars", "A house by the sea"]))
+    for at, (language, line) in enumerate([("de-AT", "Die Jause steht am Berg"), ("zh-TW", "捷運站在前面")]):
+        (videos / f"{language}.mp4").write_bytes((films / "film1.mp4").read_bytes() + bytes(at + 1))
+        (videos / f"{language}.{language}.srt").write_text(subtitles([line]), encoding="utf-8")
     with Library(videos.parent / "library", encoder="none", sentence_encoder="minilm") as made:
         made.index(videos)
         yield made
@@ -141,3 +144,19 @@ def test_a_search_is_limited_to_a_language(library: Library) -> None:
         found = library.search("Vogel", options)
         assert [one.video_id for one in found] == ["00"]
     assert library.search("house", options) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "filtered", "found"),
+    [
+        ("Jause", "de", ["de-AT"]), ("Jause", "de-AT", ["de-AT"]), ("Jause", "ger", ["de-AT"]),
+        ("Jause", "de-CH", []), ("Vogel", "de-AT", ["00"]), ("捷運", "zh-Hant", ["zh-TW"]),
+        ("捷運", "zh-CN", []), ("老师", "zh-TW", ["06"]),
+    ],
+)  # fmt: skip
+def test_regions_and_scripts_of_a_language_are_told_apart_where_both_say_them(
+    library: Library, query: str, filtered: str, found: list[str]
+) -> None:
+    """``de-AT`` finds lines that are just German, too, and none of another country."""
+    options = SearchOptions(by="said", filter=Filter.parse(language=filtered))
+    assert sorted(one.video_id for one in library.search(query, options)) == found

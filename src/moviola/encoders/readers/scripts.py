@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from moviola.errors import InvalidValue
-from moviola.words import language_named
+from moviola.words import require_language
 
 __all__ = ["PACKAGED", "SCRIPTS", "TESSERACT", "require_languages", "said_of", "script_of"]
 
@@ -42,9 +41,7 @@ def _require_language(one: str) -> str:
         language = Language.get(one.replace("_", "-")).language
         if language and Language.get(language).is_valid():
             return one
-    if named := language_named(one):
-        return named
-    raise InvalidValue(f"text language {one!r}: not known; give codes of ISO 639 or names, such as ru,en")
+    return require_language("text language", one)
 
 
 def script_of(language: str) -> str:

@@ -21,6 +21,7 @@ from moviola.words import (
     each_detected,
     fold,
     letters_of,
+    same_language,
     terms_of_text,
     terms_of_word,
 )
@@ -46,7 +47,6 @@ _COUNT_TRACKS_OF = (
     f"INSERT INTO cue_tracks SELECT c.video, {_KIND}, c.language, c.form, count(*) FROM cues AS c"
 )
 _COUNT_TRACKS = f"{_COUNT_TRACKS_OF} GROUP BY 1, 2, 3, 4"
-_BASE = "substr(c.language, 1, instr(c.language || '-', '-') - 1)"
 _BM25 = f"bm25({{}}, 0, 0, 0, 0, 0, 0, 0, {OF_TERM}, {OF_LETTER})"
 # Words that are offered for an unknown one, letters of the shortest word whose compounds are found, and of
 # what stands beside it, and letters between the two.
@@ -195,8 +195,8 @@ class CueWords(Database):
             where += f" AND c.video IN ({MEMBERS})"
             values.append(json.dumps(sorted(wanted.videos)))
         if wanted.languages:
-            where += f" AND (c.language IN ({MEMBERS}) OR {_BASE} IN ({MEMBERS}))"
-            values += [json.dumps(sorted(wanted.languages))] * 2
+            where += f" AND c.language IN ({MEMBERS})"
+            values.append(json.dumps([*self._tags_of(wanted.languages)]))
         if not {kind for kind, count in self.cue_counts().items() if count} <= {*wanted.kinds}:
             if self._has("recognised"):
                 where += f" AND {_KIND} IN ({MEMBERS})"
@@ -221,19 +221,24 @@ class CueWords(Database):
         return int(self._rows(counted, (_expression(terms),))[0][0]) if terms else 0
 
     def cues_in(self, languages: Collection[str]) -> list[tuple[int, int]]:
-        """Video and number of the cues in some languages: tags of BCP 47, of which ``pt`` also means
-        ``pt-BR``, and the empty one means that it is not known.
+        """Video and number of the cues in some languages, tags of BCP 47 as
+        :func:`moviola.words.same_language` compares them; the empty one means that it is not known.
         """
         within, values = self._cues_within(WantedCues((), languages=languages))
         return self._rows(f"SELECT video, number FROM {self._word_index()} AS c WHERE 1{within}", values)
 
     def languages(self) -> set[str]:
         """The languages of the cues, without region and script."""
-        if not self._has("cue_tracks"):
-            rows = self._rows(f"SELECT DISTINCT language FROM {self._word_index()}")
-        else:
-            rows = self._rows("SELECT DISTINCT language FROM cue_tracks")
-        return {base_language(language) for (language,) in rows} - {""}
+        return {*map(base_language, self._tags())} - {""}
+
+    def _tags(self) -> list[str]:
+        """The languages of the cues as they are kept."""
+        table = "cue_tracks" if self._has("cue_tracks") else self._word_index()
+        return [language for (language,) in self._rows(f"SELECT DISTINCT language FROM {table}")]
+
+    def _tags_of(self, languages: Collection[str]) -> list[str]:
+        """Those of them that are in one of some languages."""
+        return [tag for tag in self._tags() if any(same_language(tag, one) for one in languages)]
 
     def with_compounds(self, words: Sequence[AskedWord], languages: Collection[str]) -> list[AskedWord]:
         """Words with the terms of compounds that begin or end with one of them, in languages that write these

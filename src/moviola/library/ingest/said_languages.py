@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from moviola.errors import InvalidValue, NotFound
 from moviola.library.derived.name_table import publish_names
 from moviola.types import CUE_KINDS, CueKind, require_known
-from moviola.words import language_named, language_title
+from moviola.words import language_title, require_language
 
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
@@ -31,7 +31,7 @@ def say_language(
         InvalidValue: no language, or several, of which one must be named.
     """
     require_known("kind", kind, CUE_KINDS)
-    catalogue, tag = store.catalogue, _tag(language)
+    catalogue, tag = store.catalogue, require_language("language", language)
     with store.writing():
         row = catalogue.video(video_id).row
         tracks = [one for one in catalogue.tracks([row]).get(row, ()) if one.kind == kind]
@@ -44,16 +44,10 @@ def say_language(
         if before is None:
             before = there[0] if there else ""
         elif before:
-            before = "" if before.casefold() == "und" else _tag(before)
+            before = "" if before.casefold() == "und" else require_language("language", before)
         if before not in there:
             raise NotFound(f"{video_id}: no {kind} in {language_title(before)}; there is {listed}")
         with catalogue.transaction():
             changed = catalogue.say_language(row, kind, before, tag)
         publish_names(store, encode=False)
     return changed
-
-
-def _tag(language: str) -> str:
-    if tag := language_named(language):
-        return tag
-    raise InvalidValue(f"language {language!r:.200}: not known; give a code or a name, such as de or German")
