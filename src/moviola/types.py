@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 __all__ = [
     "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "SNIPPET_KINDS", "STRONG", "Band", "Box", "Capture",
-    "CaptureSource", "CopiedMoment", "Cue", "CueForm", "CueKind", "FrameSize", "HeldAs", "Holding",
+    "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "HeldAs", "Holding",
     "Moment", "Query", "Reason", "ReasonKind", "Saying", "SnippetKind", "Span", "Video", "Word", "band_of",
     "clock", "plain_seconds", "require_kind", "require_kinds", "require_known", "require_positive",
     "several", "shown_score",
@@ -41,9 +41,6 @@ chapter of the file."""
 
 CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text", "chapter")
 """All kinds of cues."""
-
-CueForm = Literal["", "forced", "hearing impaired"]
-"""Form of a track of subtitles: all that is said, foreign lines alone, or with descriptions of sounds."""
 
 Band = Literal["strong", "possible", "weak"]
 """How likely a moment is right, by its score; :data:`BANDS` has the limits."""
@@ -238,7 +235,9 @@ class Cue:
 
     ``confidence`` is the reader's, in [0, 1], None where nothing was recognised; ``box`` is None for speech;
     ``words`` is empty if the times of single words are unknown. ``language`` is a tag of BCP 47, empty where
-    it is not known, ``form`` that of the track it is from; cues are equal whatever these are.
+    it is not known; ``form`` is that of the track: empty for all that is said, ``forced`` for foreign lines
+    alone, ``hearing impaired`` with descriptions of sounds, or title or number of a further track of a
+    language. Cues are equal whatever these two are.
     """
 
     start: float
@@ -249,7 +248,12 @@ class Cue:
     box: Box | None = None
     words: tuple[Word, ...] = ()
     language: str = field(default="", compare=False)
-    form: CueForm = field(default="", compare=False)
+    form: str = field(default="", compare=False)
+
+    @property
+    def further_track(self) -> str:
+        """Which further track of its language it is from; empty for what belongs to the first."""
+        return "" if self.form in ("", "forced", "hearing impaired") else self.form
 
 
 @dataclass(frozen=True, slots=True)

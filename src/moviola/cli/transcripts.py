@@ -13,7 +13,7 @@ from moviola.cli.app import JsonOption, app, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.types import Cue, clock
-from moviola.words import base_language, language_title, same_language
+from moviola.words import language_title, same_language
 
 __all__ = ["VideoArgument", "tracks_of"]
 
@@ -31,6 +31,10 @@ def transcript(
     ] = "said",
     out: Annotated[Path | None, Option("--out", "-o", help="Subtitle file: .srt, .vtt or .ass.")] = None,
     language: Annotated[str | None, Option(help="Lines in this language alone: de, or German.")] = None,
+    track: Annotated[
+        str | None,
+        Option(help="Lines of a further track alone, as it is called behind its language: commentary, or 2."),
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
@@ -54,20 +58,28 @@ def transcript(
     if language is not None:
         wanted = Filter.parse(language=language).languages
         cues = [cue for cue in cues if any(same_language(cue.language, one) for one in wanted)]
+        if out is not None:  # one alone is written
+            cues = [cue for cue in cues if cue.language in wanted] or cues
+    further = sorted({cue.further_track for cue in cues} - {""})
+    if track is not None or (out is not None and further):
+        cues = [cue for cue in cues if cue.further_track.casefold() == (track or "").casefold()]
     tracks = tracks_of(cues)
     if not cues:
         of_language = f" in {language}" if language else ""
+        of_language += f" of a track {track!r}; further ones are {further}" if track else ""
         none = f"{video}: no cues of the kind {kind!r}{of_language}; `moviola show` counts those of each kind"
         if out is not None:
             raise NotFound(f"{none}. {out} was not written")
         note(none)
     if out is not None:
-        languages = sorted({base_language(cue.language) for cue in cues})
+        languages = sorted({cue.language for cue in cues})
         if len(languages) > 1:
             named = ", ".join(f"{language_title(one)} ({one or UNKNOWN_LANGUAGE})" for one in languages)
             raise InvalidValue(
                 f"{video}: lines in {named}; choose one with --language. {out} was not written"
             )
+        if further and track is None:
+            note(f"{video}: without the lines of {', '.join(further)}, which --track chooses")
         lead = lead_of(file) if file else 0.0  # players count from the file's beginning
         cues.sort(key=lambda cue: (cue.start, cue.end))
         write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])

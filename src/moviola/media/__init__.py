@@ -60,6 +60,7 @@ from moviola.media.subtitles import (
     Subtitles,
     embedded_subtitles,
     in_language,
+    joined_tracks,
     name_beside,
     read_subtitles,
     require_encoding,
@@ -67,7 +68,6 @@ from moviola.media.subtitles import (
     sidecar_name,
     sidecars,
     within_film,
-    without_doubles,
     write_subtitles,
 )
 from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice, track_among
@@ -81,11 +81,11 @@ __all__ = [
     "Slope", "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles",
     "TinyPictures", "Transition", "chosen_hardware", "chosen_track", "contact_sheet", "cut",
     "embedded_subtitles", "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined",
-    "key_frames", "language_of", "lead_of", "length_of", "look_through", "make_playable", "name_beside",
-    "of_one_size", "packed", "plays_in_browsers", "probe", "read_facts", "read_picture", "read_small_still",
-    "read_sound", "read_subtitles", "read_through", "regular_file", "require_encoding",
+    "joined_tracks", "key_frames", "language_of", "lead_of", "length_of", "look_through", "make_playable",
+    "name_beside", "of_one_size", "packed", "plays_in_browsers", "probe", "read_facts", "read_picture",
+    "read_small_still", "read_sound", "read_subtitles", "read_through", "regular_file", "require_encoding",
     "require_track_choice", "route_of", "said_by_name", "sample_frames", "sample_stills",
     "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars", "small_picture",
     "stills_apart", "title_card", "track_among", "unpacked", "walk_files", "with_fixes", "within_film",
-    "without_doubles", "write_subtitles", "write_video",
+    "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from av.subtitles.stream import SubtitleStream
 
 from moviola.errors import InvalidValue, MediaError
 from moviola.media.boxes import sample_entries
-from moviola.types import CueForm
 from moviola.words import same_language
 
 __all__ = [
@@ -117,12 +116,12 @@ def read_tracks(container: InputContainer) -> tuple[Stream, ...]:
     return tuple(sorted(text_streams(container), key=_reading_rank))
 
 
-def form_of(track: Stream) -> CueForm:
+def form_of(track: Stream) -> str:
     """The form of a track of text, by its flags and its title."""
     title = track.metadata.get("title", "").casefold()
-    if track.disposition & Disposition.forced or "forced" in title:
+    if track.disposition & Disposition.forced or re.search(r"\b(?:forced|foreign)\b", title):
         return "forced"
-    hearing = track.disposition & Disposition.hearing_impaired or re.search(r"\b(?:sdh|cc)\b", title)
+    hearing = track.disposition & Disposition.hearing_impaired or re.search(r"\b(?:sdh|cc|hearing)\b", title)
     return "hearing impaired" if hearing else ""
 
 

@@ -445,7 +445,7 @@ class SpokenCue(ResponseModel):
     text: str = Field(examples=["The umbrella is gone."])
     kind: CueKind = Field(examples=["subtitle"])
     language: str = Field(description="A tag of BCP 47; empty: unknown.", examples=["en"])
-    form: Literal["", "forced", "hearing impaired"] = Field(description="Of its track.", examples=[""])
+    form: str = Field(description="Empty, forced, hearing impaired, or a track's name.", examples=[""])
 
 
 class CueList(ResponseModel):

@@ -8,7 +8,6 @@ __all__ = ["base_language", "same_language"]
 
 # Languages that are also called by the name of a wider one (ISO 639-3, macrolanguages).
 _WIDER = {"nb": "no", "nn": "no", "yue": "zh"}
-_MACRO_REGION = str.isdigit
 
 
 def base_language(tag: str) -> str:
@@ -41,8 +40,8 @@ def same_language(one: str, other: str) -> bool:
         return False
     home = _home(language)
     for wide, narrow in ((region, its_region), (its_region, region)):
-        if _MACRO_REGION(wide):
-            return not narrow or _MACRO_REGION(narrow) or narrow != home
+        if wide.isdigit():  # of many countries
+            return not narrow or narrow.isdigit() or narrow != home
     return not (region and its_region) or region == its_region
 
 

@@ -559,3 +559,59 @@ def test_libraries_used_lately_are_offered_where_none_is(
     assert f"used lately, to be given as --library: '{folders[1]}', {folders[0]};" in said
     (tmp_path / "cache").chmod(0o500)  # what cannot be remembered stops nothing
     assert moviola("list", "-l", folders[0]).code == 0
+
+
+def test_two_tracks_of_a_language_are_printed_and_written_apart(
+    moviola: Run, films: Path, tmp_path: Path
+) -> None:
+    """Two translations, and a commentary, were one text line by line; a copy of one is there once."""
+    own, lib, out = tmp_path / "films", tmp_path / "lib", tmp_path / "out.srt"
+    own.mkdir()
+    shutil.copy(films / "harbour.mp4", own / "film.mp4")
+    tracks = {
+        "de": ["Der Hund bellt laut.", "Ja.", "Wir fahren ans Meer."],
+        "deu": ["Der Hund bellt laut.", "Ja.", "Wir fahren ans Meer."],
+        "German": ["Da bellt ein Hund.", "Ja.", "Jetzt geht es an die See."],
+        "de-AT": ["Der Hund bellt laut.", "Ja.", "Wir fahren zum See."],
+        "Director's Commentary.de": ["Hier haben wir lange gedreht.", "Ja.", "Das Wetter war gut."],
+    }
+    for name, lines in tracks.items():
+        cues = (
+            f"{n}\n00:00:0{n},{100 if name == 'deu' else 0:03} --> 00:00:0{n},900\n{line}\n\n"
+            for n, line in enumerate(lines)
+        )
+        (own / f"film.{name}.srt").write_text("".join(cues), encoding="utf-8")
+    assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 0
+
+    def printed(*more: str) -> dict[str, list[str]]:
+        by_title: dict[str, list[str]] = {}
+        own = by_title[""] = []
+        for line in moviola("transcript", "film", "-l", lib, *more).out.splitlines():
+            if line.endswith(":"):
+                own = by_title[line] = []
+            else:
+                own.append(line.partition("  ")[2])
+        return {title: lines for title, lines in by_title.items() if lines}
+
+    assert printed() == {
+        "subtitle, German:": tracks["German"],
+        "subtitle, German, 2:": tracks["de"],
+        "subtitle, German, commentary:": tracks["Director's Commentary.de"],
+        "subtitle, German (de-AT):": tracks["de-AT"],
+    }
+    assert printed("--track", "2") == {"": tracks["de"]}
+    assert printed("--language", "de-AT", "--track", "") == {
+        "subtitle, German:": tracks["German"],
+        "subtitle, German (de-AT):": tracks["de-AT"],
+    }
+    written = moviola("transcript", "film", "-l", lib, "--language", "de-AT", "--out", out)
+    assert written.code == 0
+    assert out.read_text(encoding="utf-8").count("-->") == 3
+    written = moviola("transcript", "film", "-l", lib, "--language", "German", "--out", out)
+    assert written.code == 0 and "without the lines of 2, commentary" in written.err
+    assert out.read_text(encoding="utf-8").count("-->") == 3
+    assert moviola("transcript", "film", "-l", lib, "--out", out).code == 1  # of two countries
+    assert moviola("transcript", "film", "-l", lib, "--track", "Commentary", "--out", out).code == 0
+    assert "gedreht" in out.read_text(encoding="utf-8") and "bellt" not in out.read_text(encoding="utf-8")
+    none = moviola("transcript", "film", "-l", lib, "--track", "3", "--out", out)
+    assert none.code == 1 and "2" in none.err and "commentary" in none.err

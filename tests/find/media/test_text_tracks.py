@@ -19,8 +19,10 @@ NONE, DEFAULT, FORCED = Disposition(0), Disposition.default, Disposition.forced
 DEAF = Disposition.hearing_impaired
 
 
-def track(text: str, language: str = "", flags: Disposition = NONE, codec: str = "subrip") -> Words:
-    tags = {"language": language} if language else {}
+def track(
+    text: str, language: str = "", flags: Disposition = NONE, codec: str = "subrip", title: str = ""
+) -> Words:
+    tags = {name: value for name, value in (("language", language), ("title", title)) if value}
     return Words([(1.0, 2.0, text), (2.5, 2.9, f"{text} again")], codec, tags, flags)
 
 
@@ -29,7 +31,19 @@ CASES = {
         [track("Walross", "ger"), track("walrus", "eng", DEFAULT)],
         [("walrus", ""), ("Walross", "")],
     ),
-    "without languages": ([track("Walross"), track("walrus")], [("Walross", ""), ("walrus", "")]),
+    "without languages": ([track("Walross"), track("walrus")], [("Walross", ""), ("walrus", "2")]),
+    "two of a language": (
+        [track("seal", "eng"), track("walrus", "eng", DEFAULT)],
+        [("walrus", ""), ("seal", "2")],
+    ),
+    "commentary": (
+        [
+            track("how it was made", "eng", title="Director's Commentary"),
+            track("walrus", "en", title="English"),
+        ],
+        [("walrus", ""), ("how it was made", "commentary")],
+    ),
+    "a title alone": ([track("walrus", "eng", title="Commentary")], [("walrus", "")]),
     "foreign lines of a language": (
         [track("sign", "eng", FORCED), track("walrus", "eng")],
         [("walrus", ""), ("sign", "forced")],

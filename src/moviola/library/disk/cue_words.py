@@ -14,7 +14,7 @@ from moviola.files.spelling import alike_in_spelling, most_edits
 from moviola.library.disk.bm25 import OF_LETTER, OF_TERM, WordCounts, bounds, totals_of
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import ADDED, CUES, CUES_BY_VIDEO, CUES_OF
-from moviola.types import CUE_KINDS, Cue, CueForm, CueKind
+from moviola.types import CUE_KINDS, Cue, CueKind
 from moviola.words import (
     AskedWord,
     base_language,
@@ -95,7 +95,7 @@ class CueTrack:
 
     kind: CueKind
     language: str
-    form: CueForm
+    form: str
     cues: int
 
 

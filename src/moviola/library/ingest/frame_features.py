@@ -50,6 +50,7 @@ from moviola.media import (
     embedded_subtitles,
     in_language,
     joined,
+    joined_tracks,
     name_beside,
     of_one_size,
     probe,
@@ -59,7 +60,6 @@ from moviola.media import (
     sample_frames,
     seconds_of_timecode,
     within_film,
-    without_doubles,
 )
 from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
@@ -403,7 +403,7 @@ def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> S
     twice once. ``facts`` are those of the file, None where they are not known.
     """
     problems: list[str] = []
-    cues: list[Cue] = []
+    tracks: list[tuple[str, list[Cue]]] = []
     notes: list[str] = []
     fixes: list[Fix] = []
     info = _probed_or_none(file.path) if file.beside else None
@@ -422,10 +422,10 @@ def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> S
         fixes += subtitles.fixes
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
         name = name_beside(file.path, path)
-        cues += in_language(inside, name.language, name.form)
+        tracks.append((name.title, in_language(inside, name.language, name.form)))
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
-    beside = bool(cues)
-    languages = {base_language(cue.language) for cue in cues if cue.form != "forced"}
+    beside = any(cues for _, cues in tracks)
+    languages = {base_language(cue.language) for _, cues in tracks for cue in cues if cue.form != "forced"}
     if "" not in languages and (facts is None or facts.has_text):
         try:
             subtitles = embedded_subtitles(file.path, captioned=facts.captioned if facts else None)
@@ -433,11 +433,13 @@ def read_cues(file: FoundFile, duration: float, facts: Facts | None = None) -> S
             problems.append(str(error))
         else:
             fixes += subtitles.fixes if not beside else ()
-            tracks, met = within_film(subtitles.cues, duration)
-            cues += [cue for cue in tracks if base_language(cue.language) not in languages]
+            inside, met = within_film(subtitles.cues, duration)
+            others = [cue for cue in inside if base_language(cue.language) not in languages]
+            forms = dict.fromkeys(one.form for one in others)
+            tracks += [("", [cue for cue in others if cue.form == form]) for form in forms]
             _sort((*subtitles.notices, *met), "", problems, notes)
     # Beside copies of a film lie copies of its subtitles.
-    ordered = without_doubles(cues, Notes())
+    ordered = joined_tracks(tracks, Notes())
     return Subtitled(ordered, tuple(problems), tuple(notes), beside, tuple(fixes))
 
 

@@ -14,7 +14,8 @@ from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.subtitles.boxed import BOXED_READERS
 from moviola.media.subtitles.captions import captions_of, has_captions, read_captions
 from moviola.media.subtitles.repeats import without_repeats
-from moviola.media.subtitles.several import in_language, without_doubles
+from moviola.media.subtitles.several import in_language, joined_tracks
+from moviola.media.subtitles.sidecars import title_in
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
 from moviola.media.subtitles.values import Fix, Line, Notes, Subtitles, cues_of, in_order
@@ -47,7 +48,10 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
             return _captions(path) if is_captioned and index is None else Subtitles(())
         notes = Notes()
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
-        about = {track.index: (_tag_of(track), form_of(track)) for track in chosen}
+        about = {
+            track.index: (_tag_of(track), form_of(track), title_in(track.metadata.get("title", "")))
+            for track in chosen
+        }
         boxed = boxed_text(container)
         captions: dict[int, list[tuple[float, bytes]]] = {
             track.index: []
@@ -67,16 +71,17 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
             notes.add("damaged", str(error))
         for index, carried in captions.items():
             found[index] += captions_of(carried, notes)
-    cues: list[Cue] = []
+    tracks: list[tuple[str, list[Cue]]] = []
     fixes: list[Fix] = []
     for track, shown in found.items():
         lines = [one for one in shown if isinstance(one, Line)]
         parts = [one for one in shown if isinstance(one, Part)]
         heard, noted = split_telemetry(in_order([*lines, *join_parts(parts, (), notes)]), notes)
         own = cues_of(without_repeats(heard, notes))
-        cues += in_language(own, *about[track], default="en")
+        *said, title = about[track]
+        tracks.append((title, in_language(own, *said, default="en")))
         fixes += noted
-    cues = without_doubles(cues, notes)
+    cues = joined_tracks(tracks, notes)
     return Subtitles(tuple(cues), notes.notices(), fixes=tuple(fixes))
 
 

@@ -20,10 +20,9 @@ from pathlib import Path
 from moviola.files.names import folded
 from moviola.media.container import VIDEO_SUFFIXES
 from moviola.media.subtitles.reading import SUBTITLE_SUFFIXES
-from moviola.types import CueForm
 from moviola.words import base_language, language_beside, language_named
 
-__all__ = ["FolderNames", "SidecarName", "name_beside", "sidecar_name", "sidecars"]
+__all__ = ["FolderNames", "SidecarName", "name_beside", "sidecar_name", "sidecars", "title_in"]
 
 _FOLDERS = frozenset({"caption", "captions", "sub", "subs", "subtitle", "subtitles", "untertitel"})
 _FORCED, _HEARING = (
@@ -74,7 +73,7 @@ class SidecarName:
     title: str = ""
 
     @property
-    def form(self) -> CueForm:
+    def form(self) -> str:
         """The form of its cues."""
         return "forced" if self.forced else "hearing impaired" if self.hearing_impaired else ""
 
@@ -113,6 +112,19 @@ def sidecar_name(rest: str) -> SidecarName | None:
         _most_said(known) if known and not several else "", not _FORCED.isdisjoint(kinds),
         not _HEARING.isdisjoint(kinds), "default" in kinds, " ".join(titles),
     )  # fmt: skip
+
+
+def title_in(text: str) -> str:
+    """What the title of a track inside a file says besides its language and kind, in small.
+
+    >>> title_in("Director's Commentary (English)"), title_in("English [SDH]")
+    ('commentary', '')
+    """
+    for phrase, name in _PHRASES:
+        text = phrase.sub(name, text)
+    words = [word.text for word in _words_of(text, [])]
+    said = (word for word in words if language_named(word) is None and language_beside("", word) is None)
+    return " ".join(word for word in said if not _NUMBER.fullmatch(word))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,15 +46,20 @@ function listOf(name, seek) {
  * @param {string} kind */
 const listKind = (kind) => (kind === "chapter" ? 2 : kind === "text" ? 1 : 0);
 
-/** Cues of one list: what is said, or written, in one language.
+/** Which further track of its language a cue is from, by its title or number; empty for what belongs to the first.
  * @param {Cue} cue */
-const trackOf = ({ kind, language }) => `${listKind(kind)} ${language}`;
+const furtherTrack = ({ form }) => (["", "forced", "hearing impaired"].includes(form) ? "" : form);
+
+/** Cues of one list: what is said, or written, in one language and track.
+ * @param {Cue} cue */
+const trackOf = (cue) => `${listKind(cue.kind)} ${cue.language} ${furtherTrack(cue)}`;
 
 /** The name of a list, with its language where there are several.
  * @param {Cue} cue @param {boolean} several */
-function nameOf({ kind, language }, several) {
-  const name = [t("Said"), t("Written"), t("Chapters")][listKind(kind)] ?? "";
-  return several && language ? `${name}: ${languageName(language)}` : name;
+function nameOf(cue, several) {
+  const name = [t("Said"), t("Written"), t("Chapters")][listKind(cue.kind)] ?? "";
+  const which = [several && cue.language ? languageName(cue.language) : "", furtherTrack(cue)].filter((one) => one !== "");
+  return which.length > 0 ? `${name}: ${which.join(", ")}` : name;
 }
 
 /** @param {(time: number) => void} seek */
