@@ -121,7 +121,7 @@ def _require_one_library(command: Any, given: list[str]) -> None:
     if option is not None and not option.multiple and len(named) > 1:
         raise BadParameter(
             f"--library: given {len(named)} times, but `{command.name}` takes one library; `search`, "
-            "`ask`, `export`, `serve` and `mcp` take several as one"
+            "`show`, `open`, `cut`, `export`, `mark`, `ask`, `serve` and `mcp` take several as one"
         )
 
 
@@ -132,15 +132,24 @@ def _shortened_usage() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, _WRONG_USAGE):
             said = vars(error)
-            said["message"] = shortened(_with_remedy(str(said["message"]), said.get("ctx")))
+            said["message"] = shortened(_with_remedy(said, said.get("ctx")))
         raise
 
 
-def _with_remedy(message: str, context: Context | None) -> str:
+def _with_remedy(said: Mapping[str, Any], context: Context | None) -> str:
     """The message of wrong usage, with what helps: the commands that a word may mean which is none, the
-    option of a library, quotation marks around a text of several words.
+    option of a library, quotation marks around a text of several words, an example of what is missing.
     """
+    message = str(said["message"])
     message = _NO_NUMBER.sub(lambda found: f"is no {'whole ' if found[1] == 'int' else ''}number", message)
+    if context is not None and "param_type" in said:
+        from moviola.cli.meant import example_of
+
+        return f"{message} {example_of(context)}".strip()
+    if context is not None and "option_name" in said and not said.get("possibilities"):
+        from moviola.cli.meant import of_no_option
+
+        return f"{message}; {of_no_option(context)}"
     if context is not None and (extra := _TOO_MUCH.match(message)):
         from moviola.cli.meant import of_too_much
 

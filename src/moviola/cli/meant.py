@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -66,6 +67,20 @@ def of_too_much(words: str, context: Any) -> str:
     if "text" in taken:
         return "put a text of several words in quotation marks"
     return f"`{context.command_path} --help` shows what it takes"
+
+
+def of_no_option(context: Any) -> str:
+    """What helps where a command, that of Click's context, has no such option, nor one that is spelt alike."""
+    path = context.command_path
+    if below := getattr(context.command, "commands", {}):
+        return f"name a command of `{path}` before its options: {', '.join(below)}"
+    return f"`{path} --help` shows its options"
+
+
+def example_of(context: Any) -> str:
+    """How a command, that of Click's context, is written, by the first example of its help; else empty."""
+    found = re.search(r"Examples?: (`[^`]+`)", context.command.help or "")
+    return f"For example: {found[1]}" if found else ""
 
 
 def _commands(group: Any, before: str = "") -> Iterator[str]:

@@ -33,10 +33,11 @@ from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.near_copies import KnownCopies, NearCopies, by_certainty, known_copies, known_pairs
 from moviola.library.united_catalogue import STRIDE, UnitedCatalogue, names_of
+from moviola.library.userdata.concepts import Concept, concepts_of, read_concept
 from moviola.retrieval.segments import segment_ids
 
 __all__ = [
-    "UnitedStore", "belongs_to_one", "copies_in", "home_of", "near_copies_in", "saved_picture_in",
+    "UnitedStore", "belongs_to_one", "concept_in", "concepts_in", "copies_in", "home_of", "near_copies_in", "saved_picture_in",
     "tags_in", "viewer_of",
 ]  # fmt: skip
 
@@ -218,6 +219,31 @@ def tags_in(store: LibraryStore) -> dict[str, frozenset[str]]:
             own = frozenset(store.catalogue.id_of(place, one) for one in ids)
             tagged[tag] = tagged.get(tag, frozenset()) | own
     return tagged
+
+
+def concepts_in(store: LibraryStore) -> list[str]:
+    """Names of all concepts, of several libraries those of all, sorted."""
+    return sorted({name for part in store.parts or (store,) for name in concepts_of(part.folder)})
+
+
+def concept_in(
+    store: LibraryStore, settings: Settings, name: str, *, of_any_encoder: bool = False
+) -> Concept:
+    """A concept, of several libraries that of the first which has one of its name, with the ids that videos
+    have among all; errors as in :func:`moviola.library.read_concept`.
+    """
+    homes = store.parts or (store,)
+    place = next((place for place, one in enumerate(homes) if name in concepts_of(one.folder)), 0)
+    found = read_concept(homes[place].folder, settings, name, of_any_encoder=of_any_encoder)
+    if not isinstance(store, UnitedStore):
+        return found
+
+    def named(moment: str) -> str:
+        video_id, _, times = moment.rpartition("@")
+        return f"{store.catalogue.id_of(place, video_id)}@{times}"
+
+    wrong = None if found.wrong_moments is None else tuple(map(named, found.wrong_moments))
+    return replace(found, moments=tuple(map(named, found.moments)), wrong_moments=wrong)
 
 
 def copies_in(store: LibraryStore) -> KnownCopies:

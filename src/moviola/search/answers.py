@@ -27,7 +27,6 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import read_concept
 from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Candidate
@@ -210,7 +209,9 @@ def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Candid
     """
     store, view, marked = gatherer.store, gatherer.view, list(query.right)
     if query.concept:
-        taught = read_concept(store.folder, view.settings, query.concept)
+        from moviola.library.united_store import concept_in
+
+        taught = concept_in(store, view.settings, query.concept)
         marked += map(MarkedMoment.parse, taught.moments)
     videos = store.catalogue.videos_named({one.video_id for one in marked})
     return gatherer.there(

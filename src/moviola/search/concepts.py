@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moviola.errors import InvalidValue
-from moviola.library import Concept, LibraryStore, concepts_of, forget_concept, keep_concept, read_concept
+from moviola.library import Concept, LibraryStore, forget_concept, keep_concept
 from moviola.search.queries import Marked
 from moviola.search.searcher import Searcher
 from moviola.types import require_kind
@@ -12,7 +12,7 @@ __all__ = ["Concepts"]
 
 
 class Concepts:
-    """The concepts of a library."""
+    """The concepts of a library; of several those of all, which are taught and forgotten in one alone."""
 
     def __init__(self, store: LibraryStore, searcher: Searcher) -> None:
         self._store, self._searcher = store, searcher
@@ -48,8 +48,10 @@ class Concepts:
         Raises:
             DataError: see :func:`moviola.library.read_concept`.
         """
-        folder, settings = self._store.folder, self._store.settings
-        return [read_concept(folder, settings, name, of_any_encoder=True) for name in concepts_of(folder)]
+        from moviola.library.united_store import concept_in, concepts_in
+
+        store, settings = self._store, self._store.settings
+        return [concept_in(store, settings, name, of_any_encoder=True) for name in concepts_in(store)]
 
     def forget(self, name: str) -> None:
         """Delete a concept.

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from moviola.encoders.kept_texts import KeptTexts
 from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
-from moviola.library import LibraryStore, NameTable, View, read_concept
+from moviola.library import LibraryStore, NameTable, View
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval
 from moviola.retrieval.calibration import Scale, mean_log_odds
 from moviola.retrieval.refiners.curve import cosines
@@ -269,7 +269,9 @@ class EvidenceGatherer:
             raise self._without_pictures(f"{str(query)!r} has marks, which need")
         right, wrong = (self._marked_rows(own) for own in (query.right, query.wrong))
         if query.concept:
-            taught = read_concept(self.store.folder, self.view.settings, query.concept)
+            from moviola.library.united_store import concept_in
+
+            taught = concept_in(self.store, self.view.settings, query.concept)
             right, wrong = np.concatenate([right, taught.right]), np.concatenate([wrong, taught.wrong])
         return Marks.of(right, wrong)
 

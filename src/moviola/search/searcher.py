@@ -29,8 +29,6 @@ from moviola.library import (
     Viewer,
     background_of,
     concept_name,
-    concepts_of,
-    read_concept,
 )
 from moviola.library.near_copies import COPIES_FILE, KnownCopies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
@@ -179,7 +177,9 @@ class Searcher:
         moments = list(map(str, (*query.right, *query.wrong)))
         wrong: list[str] | None = list(map(str, query.wrong))
         if query.concept:
-            before = read_concept(self._store.folder, gatherer.view.settings, query.concept)
+            from moviola.library.united_store import concept_in
+
+            before = concept_in(self._store, gatherer.view.settings, query.concept)
             moments += before.moments
             known = before.wrong_moments
             wrong = None if wrong is None or known is None else [*wrong, *known]
@@ -192,7 +192,12 @@ class Searcher:
 
     def _understood(self, query: Query | SearchQuery) -> tuple[SearchQuery, list[Note]]:
         """A query as it is read, whose moments are of known videos, and notes on that."""
-        return understood(self._checked(query), lambda name: name in concepts_of(self._store.folder))
+        return understood(self._checked(query), self._is_concept)
+
+    def _is_concept(self, name: str) -> bool:
+        from moviola.library.united_store import concepts_in
+
+        return name in concepts_in(self._store)
 
     def _checked(self, query: Query | SearchQuery) -> SearchQuery:
         """A query whose moments are of known videos: an empty library would never read them."""

@@ -36,6 +36,10 @@ FAILURES = [
     ("library move a b -l LIBRARY", "a", "moviola library roots"),
     ("evaluate FILMS/a FILMS/b", "FILMS/b", "check its name"),
     ("serch x", "serch", "moviola search"),
+    ("kept --library LIBRARY", "--library", "command of `moviola kept` before its options: list, "),
+    ("list --verbose", "--verbose", "`moviola list --help` shows its options"),
+    ("index", "'sources'", "For example: `moviola index "),
+    ("models pull", "Missing argument", "For example: `moviola models pull "),
     ("serve --root-path films -l LIBRARY", "films", "/films"),
     ("serve --host 0.0.0.0 -l LIBRARY", "0.0.0.0", "--token"),
 ]

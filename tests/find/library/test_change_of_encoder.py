@@ -21,11 +21,20 @@ from furnished import small_film
 from moviola.cli import all_commands
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MissingModel
 from moviola.features import FeatureShards
-from moviola.library import Catalogue, IngestProgress, LibraryStore, Paused, compact, read_concept, verify
+from moviola.library import (
+    Catalogue,
+    IngestProgress,
+    LibraryStore,
+    Paused,
+    compact,
+    read_concept,
+    united_store,
+    verify,
+)
 from moviola.library.ingest import change_of_encoder, indexer, learning_again, pictures_again
 from moviola.library.userdata.values import Mark
 from moviola.media import write_subtitles
-from moviola.search import Library, LikeMoment, Marked, MarkedMoment, evidence
+from moviola.search import Library, LikeMoment, Marked, MarkedMoment
 from moviola.search.queries import Without, as_query
 from moviola.types import Cue
 from operations import stored_library
@@ -461,15 +470,15 @@ def test_a_search_that_a_change_overtakes_is_answered_by_the_new_one(
     library: Library, fresh: Path, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its view is of the old encoder, the concept that it then reads is learnt by the new one."""
-    read, query = evidence.read_concept, "a blue wall @red-walls"
+    read, query = united_store.concept_in, "a blue wall @red-walls"
 
     def read_late(*given: Any) -> Any:
-        monkeypatch.setattr(evidence, "read_concept", read)
+        monkeypatch.setattr(united_store, "concept_in", read)
         library.indexer.use_encoder(other)
         return read(*given)
 
     with Library(fresh, read_only=True) as wanted, Library(library.folder, read_only=True) as reader:
-        monkeypatch.setattr(evidence, "read_concept", read_late)
+        monkeypatch.setattr(united_store, "concept_in", read_late)
         require_alike(by_video(reader, query), by_video(wanted, query), scored=True)
 
 

@@ -345,6 +345,33 @@ def test_writing_needs_one_library(joined: Callable[..., Libraries]) -> None:
             write()
 
 
+def test_concepts_are_those_of_all(
+    library_of: Callable[[int, int], Path], clashing: Path, tmp_path: Path
+) -> None:
+    """Also where it is the second library that was taught, and a video that it was taught by is called there
+    as one of the first; of two of one name it is that of the first, named as before.
+    """
+    first, second = shutil.copytree(library_of(3, 6), tmp_path / "first"), clashing
+    marked = Marked(None, (MarkedMoment("kitchen", 1.0, 5.0),))
+    with Library(second) as library:
+        library.concepts.teach("kettle", marked)
+        (alone,) = library.concepts.all()
+        best = library.search("@kettle")[0]
+    with Libraries([first, second]) as both:
+        (known,) = both.concepts.all()
+        assert (known.name, known.moments) == ("kettle", ("second:kitchen@1-5",))
+        assert np.array_equal(known.right, alone.right)
+        found = both.search("@kettle")
+        assert not found.notes and str(found.query) == "@kettle"
+        top = found[0]
+        assert (top.video_id, top.start, top.end) == ("second:kitchen", best.start, best.end)
+    with Library(first) as library:
+        library.concepts.teach("kettle", marked)
+    with Libraries([first, second]) as both:
+        assert both.concepts.all()[0].moments == ("first:kitchen@1-5",)
+        assert both.search("@kettle")[0].video_id == "first:kitchen"
+
+
 def test_tags_go_to_the_library_of_their_video(
     library_of: Callable[[int, int], Path], clashing: Path, tmp_path: Path
 ) -> None:
