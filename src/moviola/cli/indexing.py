@@ -276,7 +276,7 @@ def _print_report(report: IngestReport, library: Path, count: int, json: bool) -
         "away": report.away, "unchanged": report.unchanged, "searched for shots": report.shots_found,
         "given a fingerprint": report.fingerprinted,
     }  # fmt: skip
-    parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
+    parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["no videos to bring in"]
     console.print(f"{library}: {', '.join(parts)}; {counted(count, 'video')} can be searched")
     if report.repeats:
         frames = counted(report.frames, "frame")

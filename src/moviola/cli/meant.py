@@ -70,7 +70,7 @@ def of_too_much(words: str, context: Any) -> str:
 
 
 def of_no_option(context: Any) -> str:
-    """What helps where a command, that of Click's context, has no such option, nor one that is spelt alike."""
+    """What helps where a command, that of Click's context, has no such option, nor one spelt alike."""
     path = context.command_path
     if below := getattr(context.command, "commands", {}):
         return f"name a command of `{path}` before its options: {', '.join(below)}"

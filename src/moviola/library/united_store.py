@@ -37,8 +37,8 @@ from moviola.library.userdata.concepts import Concept, concepts_of, read_concept
 from moviola.retrieval.segments import segment_ids
 
 __all__ = [
-    "UnitedStore", "belongs_to_one", "concept_in", "concepts_in", "copies_in", "home_of", "near_copies_in", "saved_picture_in",
-    "tags_in", "viewer_of",
+    "UnitedStore", "belongs_to_one", "concept_in", "concepts_in", "copies_in", "home_of", "near_copies_in",
+    "saved_picture_in", "tags_in", "viewer_of",
 ]  # fmt: skip
 
 # Settings in which libraries may differ: a format that is read all the same, how each keeps its index, and

@@ -45,7 +45,8 @@ def main() -> None:
                 "body": said[:most].decode("utf-8", "replace"), "cut": len(said) > most,
             }  # fmt: skip
     except (OSError, HTTPException, ValueError) as error:
-        outcome = {"error": str(error) or type(error).__name__}
+        cause = getattr(error, "reason", error)  # urllib's own words are of its classes
+        outcome = {"error": str(getattr(cause, "strerror", "") or cause) or type(error).__name__}
     print(json.dumps(outcome))
 
 

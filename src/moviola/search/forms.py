@@ -254,6 +254,8 @@ def _pair(name: str, pair: Any, kind: type = object) -> tuple[Any, Any]:
 
 def _require_order(name: str, low: Any, high: Any) -> None:
     if low is not None and high is not None and low > high:
+        if isinstance(low, datetime) and low.date() != high.date():
+            low, high = low.date(), high.date()
         raise InvalidValue(f"{name} {low}..{high}: the first must not be above the second")
 
 

@@ -32,8 +32,8 @@ class Libraries(Library):
     Ids of videos are those of their libraries; where several have a video of one id, each has the name of its
     library before it: ``holiday:beach``. An error of one library is an error of the search: nothing is left
     out in silence. Tags and ratings are those of all, and are kept in the library of their video; saved
-    searches, collections and concepts of all are read (:mod:`moviola.library.united_userdata`); of two concepts
-    of one name, that of the first.
+    searches, collections and concepts of all are read (:mod:`moviola.library.united_userdata`); of two
+    concepts of one name, that of the first.
 
     Args:
         folders: of the libraries, all built with the same encoders, models, segment length and frame rate.

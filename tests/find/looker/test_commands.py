@@ -86,7 +86,7 @@ def test_a_server_that_is_not_there_is_one_line(moviola: Command, folder: Path) 
         named = ("--looker", gone.url, "--looker-model", "stand-in", "--library", folder)
     looked = moviola("search", "umbrella", "--weak", "--check", 2, *named)
     assert looked.code == 0 and looked.out
-    assert "1 of 2 was not judged: no connection" in looked.err
+    assert "1 of 2 was not judged: no connection (Connection refused)" in looked.err
     outcome = moviola("ask", "who?", *named)
     assert outcome.code == 3 and "no answer: no connection" in outcome.err and not outcome.out
 

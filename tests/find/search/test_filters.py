@@ -121,6 +121,7 @@ def test_positions(where: str, duration: float, stretch: tuple[float, float]) ->
         ({"moment_length": "a..b"}, "'a' is no time"),
         ({"modified": "yesterday.."}, "2024-05-31"),
         ({"modified": "2024-06-01..2024-05-01"}, "must not be above"),
+        ({"taken": "2025..2024"}, "taken 2025-01-01..2024-12-31: the first must not be above"),
         ({"taken": "0001"}, "taken 0001-01-01 .* years from 0002"),
         ({"where": "120%.."}, "at most 100%"),
         ({"where": "x.."}, "'x' is no time"),

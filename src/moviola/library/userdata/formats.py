@@ -80,7 +80,7 @@ def entry_of_line(line: str) -> tuple[Entry, dict[str, bytes]]:
     except DataError:  # it is a ValueError, too
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"no entry of JSON ({error!r:.100}); give lines of `moviola kept export`") from error
+        raise DataError(f"no entry of JSON ({error!s:.100}); give lines of `moviola kept export`") from error
     if wrong := [name for name, content in pictures.items() if picture_name(content) != name]:
         raise DataError(f"picture {min(wrong):.40}: its bytes are others; export it again")
     entry = Entry.model_validate(row)
