@@ -266,6 +266,20 @@ def test_a_long_name_has_a_line_of_its_own_in_a_narrow_window(
     assert serious(page) == []
 
 
+def test_names_have_room_beside_the_buttons_in_any_window(
+    open_page: Callable[..., Page], served: Served
+) -> None:
+    """Not slices of three letters in windows as wide as a tablet, where further columns take all."""
+    page = open_page(served, "#/library", locale="es-ES")
+    name = page.locator(".videos tbody .name").first
+    name.wait_for()
+    for width in (320, 480, 721, 768, 961, 1280, 2560):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        box = name.bounding_box()
+        assert box and box["width"] > 150, width
+
+
 def test_jobs_are_followed_by_one_request_to_their_ends(
     open_page: Callable[..., Page], own_server: Served
 ) -> None:
