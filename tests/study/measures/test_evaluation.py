@@ -233,6 +233,23 @@ def test_the_example_of_figure_2(preset: str | None) -> None:
     assert list(value.measures.values()) == [pytest.approx(expected, abs=1e-12)]
 
 
+@pytest.mark.parametrize(("levels", "found"), [((1, 4), 15.0), ((2, 2), 3.0)])
+def test_of_two_moments_of_equal_iou_the_first_is_taken(levels: tuple[int, int], found: float) -> None:
+    """The one of the higher level, or, of one level, the one listed first: then nothing is left for p2."""
+    spans = [(0.0, 10.0), (10.0, 20.0)]
+    truth = [
+        {"video_id": "v", "start": start, "end": end, "relevance": level}
+        for (start, end), level in zip(spans, levels, strict=True)
+    ]
+    second = spans[levels.index(max(levels))]
+    answers = [
+        {"video_id": "v", "start": start, "end": end, "score": 2 - place}
+        for place, (start, end) in enumerate([(5.0, 15.0), second])
+    ]
+    value = evaluate(Run.from_dict({"q": answers}), Qrels.from_dict({"q": truth}), "DCG@2,IoU>=0.3")
+    assert list(value.measures.values()) == [found]
+
+
 def test_ids_are_text_everywhere() -> None:
     qrels = Qrels.from_dict({7: [{"video_id": "v", "start": 0, "end": 2, "relevance": 1}]})
     run = Run.from_dict({"7": [{"video_id": "v", "start": 0, "end": 2, "score": 1}]})
