@@ -20,10 +20,13 @@ from comparison.plan import (
     POOL,
     PRESETS,
     REGULARISED,
+    RELEVANT,
     SCRAMBLED,
+    THETAS,
     TOPS,
     Preset,
     jobs,
+    seed_mark,
 )
 from comparison.report import _about
 from comparison.run import run_pieces, what_is_left
@@ -112,14 +115,13 @@ def test_the_plan_has_three_seeds_at_20_and_one_elsewhere() -> None:
 
 
 def test_the_small_pool_is_the_same_task_on_pictures_alone(tmp_path: Path) -> None:
-    """The rows of the pool at N = 20, in both settings, by a third of its steps; all queries are taken."""
+    """The rows of the pool but regularisation, by a third of its steps; all queries are taken."""
     small, pool = PRESETS["pool-small"], PRESETS["pool"]
+    own = replace(small, longer={}, related=False)
     rows, others = (
-        {job.name: job for job in jobs(preset) if job.group != "longer"} for preset in (small, pool)
+        {job.name: job for job in jobs(preset) if job.group != "regularised"} for preset in (own, pool)
     )
-    assert {
-        name for name in others if "-n20" in name or name.endswith(("-unseen", "-scrambled", "-aligned"))
-    } == set(rows)
+    assert set(others) == set(rows)
     for name, job in rows.items():
         assert (job.world, job.recipe, job.stage1) == (
             others[name].world,
@@ -136,6 +138,17 @@ def test_the_small_pool_is_the_same_task_on_pictures_alone(tmp_path: Path) -> No
         assert [3 * count for count in steps] == pytest.approx(usual, abs=2)
     assert not small.narrator and Bench(tmp_path, small).world(POOL).queries is None
     assert Bench(tmp_path, pool).world(POOL).queries == 500
+
+
+def test_the_small_pool_has_related_pairs_with_each_seed() -> None:
+    """XML at N = 1 beside its variants, each seed; the thresholds that only the small pool has, once."""
+    plan = {job.name: job for job in jobs(PRESETS["pool-small"])}
+    marks = [seed_mark(seed) for seed in PRESETS["pool-small"].seeds]
+    names = {f"{name}{mark}" for name in RELEVANT for mark in marks} | {"xml-pr-0.6", "xml-pr-0.8"}
+    assert {name for name, job in plan.items() if job.group == "relevant"} == names
+    assert all(f"xml-n1{mark}" in plan for mark in marks)
+    assert {(plan[name].top, plan[name].world) for name in names} == {(1, POOL)}
+    assert [plan[f"xml-pr-{theta}"].relevant for theta in THETAS] == list(THETAS)
 
 
 def test_scrambled_texts_are_judged_by_what_they_are_made_of(bench: Bench) -> None:
