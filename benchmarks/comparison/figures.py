@@ -69,6 +69,7 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
     one_video = job.stage1 and WORLDS[job.world].clip_seconds == 1
     alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if one_video else {}
     is_first = job.name == f"spr-stage1-n{bench.preset.top}"
+    is_scrambled = job.recipe in STAGE1S and WORLDS[job.world].scrambled
     return {
         "val": on_val,
         "test": judge(run, test),
@@ -80,6 +81,7 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
         "query_seconds": answered / len(test.queries),
         **(_of_stage1(bench, job, test) if job.recipe in STAGE1S else {}),
         **(_of_first(bench, job, test) if is_first else {}),
+        **({"untrained": _untrained(bench, job, test)} if is_first or is_scrambled else {}),
         **(_of_weight(answering, world) if answering.how.proposal_weight else {}),
         **({"counts": _counted(answering, bench, job, test)} if job.recipe == "reel" else {}),
     }
@@ -222,12 +224,16 @@ def _counts(coarse: Coarse) -> list[dict[str, float]]:
     return [_count(coarse, count) for count in COUNTS if count <= len(coarse.grid)]
 
 
-def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
-    """Of the stage 1 that everything is compared with: bounds, counts of segments, what needs no training."""
-    coarse = _trained(bench, job, test)
+def _untrained(bench: Bench, job: Job, test: Split) -> dict[str, dict[str, float]]:
+    """What needs no training on the features of a stage 1."""
     untrained = {"CLIP, one frame": MiddleClip(), "CLIP, mean pooled": MeanPooling()}
+    return {name: Coarse.of(own, test, bench, job).found() for name, own in untrained.items()}
+
+
+def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
+    """Of the stage 1 that everything is compared with: bounds, counts of segments, the world."""
+    coarse = _trained(bench, job, test)
     return {
-        "untrained": {name: Coarse.of(own, test, bench, job).found() for name, own in untrained.items()},
         "random": judge(_random(test), test),
         "bounds": list(_bounds(test, coarse.proposals())),
         "counts": _counts(coarse),

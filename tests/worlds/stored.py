@@ -19,6 +19,7 @@ __all__ = [
     "LARGE",
     "OVERLAPS",
     "ROOT",
+    "SMALL",
     "THIRD",
     "TYPES",
     "Comparison",
@@ -122,13 +123,17 @@ class Comparison:
         """By what share val's best value rose in the last quarter of the last phase."""
         return _late_gain(self.job(job)["phases"][-1])
 
+    def untrained(self, job: str) -> float:
+        """nDCG of the mean-pooled encoder on the features of a stage 1."""
+        return float(self.job(job)["untrained"]["CLIP, mean pooled"]["nDCG@20,IoU>=0.5"])
+
     def part_of_bound(self, job: str, *, lines: bool = False) -> float:
         """Part of its stage 1's practical upper bound that a training reaches."""
         first = self.job(self.job(job)["job"]["stage1"])
         return self.ndcg(job) / (first["with_lines"]["beside"] if lines else first["bound"])
 
 
-THIRD, LARGE = Comparison("third"), Comparison("large")
+THIRD, LARGE, SMALL = Comparison("third"), Comparison("large"), Comparison("pool-small")
 
 # ---- AxIoU on trained models -----------------------------------------------------------------------------
 

@@ -238,9 +238,13 @@ def test_info_nce_wants_pairs() -> None:
         CONTRASTIVE["info-nce"](torch.zeros(2, 2), torch.zeros(2, 2))
 
 
-def test_frame_contrast_by_hand() -> None:
-    similarity = torch.tensor([[1.0, 2.0, -1.0, 9.0]])
-    found = frame_contrast(similarity, torch.tensor([[0, 1]]), torch.tensor([[1.0, 1.0, 1.0, 0.0]]))
+@pytest.mark.parametrize(
+    ("similarity", "last", "mask"),
+    [([1.0, 2.0, -1.0, 9.0], 1, [1.0, 1.0, 1.0, 0.0]), ([1.0, 9.0, 2.0, -1.0], 2, [1.0, 0.0, 1.0, 1.0])],
+)
+def test_frame_contrast_by_hand(similarity: list[float], last: int, mask: list[float]) -> None:
+    """A clip that takes no part counts nowhere, outside the moment or inside."""
+    found = frame_contrast(torch.tensor([similarity]), torch.tensor([[0, last]]), torch.tensor([mask]))
     outside = math.log1p(math.exp(-1)) - math.log(2)
     inside = [math.log(2) - math.log1p(math.exp(-value)) for value in (1, 2)]
     assert found.item() == pytest.approx(outside - sum(inside) / 2, abs=1e-6)
