@@ -170,6 +170,7 @@ class Preset:
         unseen: recipes whose main rows are trained with films that are apart, too.
         readings: with SPR's strong and weak positives in both readings of its section 4.7.
         regularised: main rows that are trained by each of :data:`REGULARISED` too.
+        regularised_unseen: the same, in films that are apart.
         controls: recipes whose main rows are trained on features of scrambled texts, too.
         aligned: main rows that are trained from an aligned start, too: the other half of that control.
         related: with potentially relevant pairs on XML, as the study of that name, and :data:`THETAS`.
@@ -201,6 +202,7 @@ class Preset:
     unseen: tuple[str, ...] = ()
     readings: bool = False
     regularised: tuple[str, ...] = ()
+    regularised_unseen: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     aligned: tuple[str, ...] = ()
     related: bool = False
@@ -328,7 +330,7 @@ PRESETS: dict[str, Preset] = {
         videos=120, queries=377, films=881001, tops=TOPS, top=20, seeds=(0, 1, 2), other_seeds=(0,),
         segments=50, budgets=_budgets(1 / 3), studies=False, recipes=IN_POOL,
         conquers=("general", "exclusive"), world=POOL, unseen=IN_POOL, controls=CONTROLS, aligned=ALIGNED,
-        related=True, readings=True,
+        related=True, readings=True, regularised_unseen=("xml", "reloclnet"),
         longer={"xml": 3, "reloclnet": 3, "prem": 3}, narrator=False, encoder="bb612cd684efdf7c",
     ),
 }  # fmt: skip
@@ -385,15 +387,7 @@ class _Planner:
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         yield from self.elsewhere("report", preset.unseen, "unseen")
-        yield from self.elsewhere(SCRAMBLED, preset.controls, "controls")
-        for row in preset.aligned:
-            yield self.study(f"{row}-aligned", row, "controls", "model.aligned_start=true")
-        if preset.related:
-            yield from self.related()
-        if preset.readings:
-            yield from self.readings()
-        for row in preset.regularised:
-            yield from self.regularised(row)
+        yield from self.in_pool()
         for recipe, times in preset.fifth_longer.items():
             yield from self.elsewhere("report-fifth", [recipe], "longer", times=times)
         if preset.studies:
@@ -409,6 +403,22 @@ class _Planner:
                 yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)
             for row in LINES_APART:
                 yield replace(self.study(f"{row}-lines-apart", row, "lines", *APART), lines=preset.lines)
+
+    def in_pool(self) -> Iterator[Job]:
+        """What presets of one pool have besides."""
+        preset = self.preset
+        yield from self.elsewhere(SCRAMBLED, preset.controls, "controls")
+        for row in preset.aligned:
+            yield self.study(f"{row}-aligned", row, "controls", "model.aligned_start=true")
+        if preset.related:
+            yield from self.related()
+        if preset.readings:
+            yield from self.readings()
+        for row in preset.regularised:
+            yield from self.regularised(row)
+        for row in preset.regularised_unseen:
+            for job in self.regularised(row, unseen=True):
+                yield replace(job, stage1="spr-stage1-unseen")
 
     def main(self) -> Iterator[Job]:
         """The main rows with every N and every seed."""
@@ -581,7 +591,7 @@ class _Planner:
                 own = self.overrides(recipe, top, *more, world=world, times=times)
                 yield Job(f"{name}-{kind}{longer}", recipe, top, 0, own, first, group, world=world)
 
-    def regularised(self, row: str) -> Iterator[Job]:
+    def regularised(self, row: str, *, unseen: bool = False) -> Iterator[Job]:
         """A baseline with each kind of regularisation, and with rates above those that were tried."""
         recipe, *kind = MAIN_ROWS[row]
         for name, settings in REGULARISED.items():
@@ -590,7 +600,8 @@ class _Planner:
                 for setting in settings
                 for phase in (self.preset.budgets[recipe].steps if "{phase}" in setting else ("",))
             ]
-            yield self.study(f"{row}-{name}", recipe, "regularised", *kind, *own)
+            where, world = ("-unseen", "report") if unseen else ("", self.preset.world)
+            yield self.study(f"{row}{where}-{name}", recipe, "regularised", *kind, *own, world=world)
 
     def readings(self) -> Iterator[Job]:
         """SPR's strong and weak positives, weak ones below strong ones alone, and trained as answers."""

@@ -77,8 +77,12 @@ def _pool(found: Findings) -> Table:
 def _regularised(found: Findings) -> Table:
     """The baselines with each kind of regularisation, on val, which chooses, and on test."""
     rows: list[Row] = []
-    for row in found.preset.regularised:
-        jobs = main(found, [row]) | {f"{NAMES[row]}, {kind}": f"{row}-{kind}" for kind in REGULARISED}
+    for row in (*found.preset.regularised, *(f"{own}-unseen" for own in found.preset.regularised_unseen)):
+        label = NAMES[row.removesuffix("-unseen")]
+        if row.endswith("-unseen"):
+            label += ", unseen films"
+        jobs = {label: row} if row.endswith("-unseen") else main(found, [row])
+        jobs |= {f"{label}, {kind}": f"{row}-{kind}" for kind in REGULARISED}
         for label, job in jobs.items():
             if found.done(job):
                 val, best = found.val(job), found.result(job)["phases"][-1]

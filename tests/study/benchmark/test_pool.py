@@ -188,6 +188,18 @@ def test_regularisation_reaches_every_part_of_a_baseline(row: str) -> None:
     assert found == {kind: {**usual, kind: value} for kind, value in changed.items()}
 
 
+def test_the_small_pool_regularises_where_films_are_apart() -> None:
+    """There val stops rising; each row beside the same without, on the same films and stage 1."""
+    plan = {job.name: job for job in jobs(PRESETS["pool-small"])}
+    regularised = {name: job for name, job in plan.items() if job.group == "regularised"}
+    rows = PRESETS["pool-small"].regularised_unseen
+    assert set(regularised) == {f"{row}-unseen-{kind}" for row in rows for kind in REGULARISED}
+    for name, job in regularised.items():
+        usual = plan[name.rpartition("-")[0]]
+        assert (job.world, job.stage1, job.top) == (usual.world, usual.stage1, usual.top)
+        assert job.overrides[: len(usual.overrides)] == usual.overrides
+
+
 def test_a_world_of_one_pool_has_annotations_of_its_own(world: World) -> None:
     whole = replace(world, cut=replace(world.cut, one_pool=True))
     assert whole.pairs("train").parent.name == "annotations-pool"
