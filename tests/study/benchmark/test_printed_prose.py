@@ -425,7 +425,7 @@ def test_each_result_of_the_other_sections_is_stored() -> None:
         "**Two streams.**": [PAPERS],
         "**Budgets of steps": [None],
         "Trained on all types": [None],
-        "PREM's retriever found": [
+        "With a shared encoder PREM": [
             own["types"]["t"]["nDCG@20,IoU>=0.5"] for own in THIRD.seeds("prem-apart")
         ],
     }

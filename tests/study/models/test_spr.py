@@ -231,6 +231,22 @@ def test_rows_without_positives_count_for_nothing() -> None:
     assert mil_nce(logits, torch.zeros(3, 4)).item() == 0
 
 
+def test_graded_losses_by_hand() -> None:
+    """A row's relevance counts within the row, not within the column."""
+    logits = [[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]
+    relevance = [[1.0, 0.25, 0.0], [0.0, 0.5, 0.5]]
+    crossed, weighted = [], []
+    for row, weights in zip(logits, relevance, strict=True):
+        masses = [math.exp(value) for value in row]
+        shares = [mass / sum(masses) for mass in masses]
+        both = list(zip(weights, shares, strict=True))
+        crossed.append(-sum(weight / sum(weights) * math.log(share) for weight, share in both))
+        weighted.append(-math.log(sum(weight / max(weights) * share for weight, share in both)))
+    given = torch.tensor(logits), torch.tensor(relevance)
+    assert CONTRASTIVE["mil-ce"](*given).item() == pytest.approx(sum(crossed) / 2, abs=1e-6)
+    assert CONTRASTIVE["weighted-mil-nce"](*given).item() == pytest.approx(sum(weighted) / 2, abs=1e-6)
+
+
 def test_info_nce_wants_pairs() -> None:
     with pytest.raises(InvalidValue, match="2 queries and 3 segments must be pairs"):
         CONTRASTIVE["info-nce"](torch.zeros(2, 3), torch.ones(2, 3))
