@@ -418,6 +418,24 @@ def test_hinges_compare_with_the_given_windows() -> None:
 
 
 @torch.inference_mode()
+def test_a_pair_compared_with_no_weak_window_does_not_count() -> None:
+    """The mean is over the pairs that are compared; without any the term is 0."""
+    model, batch = refiner(), random_batch()
+    weak = random_windows(batch, 8)
+    queries = model.encode_query(batch.query)
+    own = model.pair_scores(queries, model.encode_context(batch.visual, batch.mask).select(batch.video))
+    missed = (0.1 + model.pair_scores(queries, model.encode_context(weak.visual, weak.mask)) - own).clamp(
+        min=0
+    )
+    first = torch.arange(len(batch)) == missed.argmax()
+    for there, expected in ((first, missed.max()), (first & False, torch.tensor(0.0))):
+        windows = replace(weak, there=there)
+        terms = model.loss(batch, hard_pool=None, generator=None, weak_positives=windows)
+        torch.testing.assert_close(terms["weak"], expected)
+    assert missed.max() > 0
+
+
+@torch.inference_mode()
 def test_positives_are_no_negatives() -> None:
     """Where every window answers every query nothing is ranked."""
     model, batch = refiner(), random_batch()
