@@ -382,7 +382,24 @@ def _answerable() -> list[tuple[str, Numbers]]:
     ]
 
 
+def _several_libraries() -> list[tuple[str, Numbers]]:
+    found = read("several_libraries.json")
+    both = [found[name] for name in ("index chosen", "exact search")]
+
+    def in_turn(name: str) -> Numbers:
+        return [own[name][kind] for own in both for kind in ("one", "parts")]
+
+    equal = [float(own[name]) for own in both for name in ("answers that are equal", "questions")]
+    return [
+        ("questions whose 50 best are equal, to the byte", equal),
+        ("moments of exact search's that one library / eight give", in_turn("moments of exact search")),
+        ("a search, one library / eight, processor ms", in_turn("median processor ms")),
+        ("the first one of a process, with opening, processor ms", in_turn("first search, processor ms")),
+    ]
+
+
 PRINTED = [
+    Printed("howto/plan.md", "| | index that is chosen", _several_libraries()),
     Printed("howto/no-answer.md", "| how sure a query is", _answerable()),
     Printed("papers/002-spr.md", "| system | ms a query", _windows()),
     Printed("papers/000-tvr-ranking.md", "| | slots | MiniLM |", _similarities()),
