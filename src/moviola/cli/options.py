@@ -181,11 +181,11 @@ def alert_options(
     return AlertOptions(tuple(alert or ()), words, "".join(webhooks))
 
 
-def reading(library: Path, device: str | None = None) -> Library:
+def reading(library: Path) -> Library:
     """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
     from moviola.search import Library
 
-    return used(Library(library, read_only=True, device=device or usual_device()), library)
+    return used(Library(library, read_only=True, device=usual_device()), library)
 
 
 def reading_all(libraries: Sequence[Path]) -> Library:

@@ -80,8 +80,8 @@ def test_options_have_the_names_of_python_http_and_agents() -> None:
     assert set(Filters.model_fields) == filters
     agents = set(inspect.signature(LibraryTools.search_moments).parameters)
     assert agents == {"self", "query", "filter"} | settings
-    for command, own in (("search", set()), ("answer", {"check"})):
-        assert filters | settings - {"videos", "weak"} - own < set(options(command))
+    assert filters | settings - {"videos", "weak"} < set(options("search"))
+    assert settings - {"weak", "check"} < set(options("answer"))
     assert {"then", "gap", "without", "like", "picture", "save"} < set(options("search"))
 
 

@@ -11,9 +11,9 @@ from typer import Argument, Context, Option, Typer
 
 from moviola.cli.app import JsonOption, leave_partial, note, show
 from moviola.cli.asking import field_options
+from moviola.cli.config import usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
-    DeviceOption,
     LibraryOption,
     reading,
     refuse_given,
@@ -22,6 +22,7 @@ from moviola.cli.options import (
 from moviola.cli.progress import progress_bar
 from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.files.writing import draft_of, require_unread
+from moviola.search.filters import FILTERS
 from moviola.search.options import SearchOptions
 from moviola.study.cli import STUDIES
 from moviola.study.cli.train import (
@@ -43,7 +44,7 @@ commands = Typer()
 
 # Queries that are encoded together.
 _AT_ONCE = 32
-_SEARCH_OPTIONS = field_options(without=["videos", "check"])
+_SEARCH_OPTIONS = field_options(without=["videos", "check", *FILTERS])
 _MODEL_ONLY = ("features", "stage1", "candidates", "merge", "judgements", "task", "suppress_above")
 
 
@@ -60,7 +61,6 @@ def answer(
     out: Annotated[Path, Option("--out", "-o", help="Run file: .json, .jsonl, .csv, or .trec (.txt, too).")],
     library: LibraryOption = DEFAULT_LIBRARY,
     videos: VideosOption = None,
-    device: DeviceOption = "auto",
     model: Annotated[Path | None, _model("Folder of a trained model, in place of a search.")] = None,
     features: FeaturesOption = None,
     stage1: Stage1Option = None,
@@ -116,7 +116,7 @@ def answer(
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
-        run, refused = _search_all(library, queries, out, SearchOptions.parse(options | limits), device)
+        run, refused = _search_all(library, queries, out, SearchOptions.parse(options | limits))
         measures = {}
     else:
         from moviola.library import open_features
@@ -132,7 +132,8 @@ def answer(
             )
         found = answering.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
-            stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above, device=device,
+            stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above,
+            device=usual_device(),
         )  # fmt: skip
         if found.other_stage1:
             note(f"{model}: {found.other_stage1}")
@@ -162,7 +163,7 @@ def answer(
 
 
 def _search_all(
-    library: Path, queries: Path, out: Path, options: SearchOptions, device: str
+    library: Path, queries: Path, out: Path, options: SearchOptions
 ) -> tuple[Run, dict[str, str]]:
     """Search for every query and write the run; returns it, and why queries are not answered, by id."""
     from moviola.study.datasets.readers.queries import read_queries
@@ -171,7 +172,7 @@ def _search_all(
 
     texts, format = read_queries(queries), format_of(out)  # before a search that may take long
     shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
+    with draft_of(out) as draft, reading(library) as lib, progress_bar(*shown) as bar:
         rows, errors = [], dict[str, MoviolaError]()
         task = bar.add_task("searching", total=len(texts))
         for start in range(0, len(texts), _AT_ONCE):
