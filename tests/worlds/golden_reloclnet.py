@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from moviola.retrieval.saved.clip_windows import LABELS
 from moviola.study.models.batches import PairBatch
 from moviola.study.models.reloclnet import ReLoCLNet, ReLoCLNetConfig
 
@@ -82,3 +84,11 @@ def assert_gradients(
         assert computed is not None
         worst = (computed - expected).abs().max() / expected.abs().max()
         assert worst <= 1e-3, f"{name}: {worst}"
+
+
+def assert_labels(config: ReLoCLNetConfig, arrays: Mapping[str, Tensor]) -> None:
+    """First and last clips of moments are the stored ones."""
+    starts, ends = arrays["in/train_timestamp"].double().numpy().round(4).T
+    clips = arrays["in/train_video_mask"].sum(dim=1).long().numpy()
+    labels = LABELS[config.labels].labels(starts, ends, clips, config.clip_seconds)
+    np.testing.assert_array_equal(labels, arrays["in/train_st_ed_indices"].numpy())

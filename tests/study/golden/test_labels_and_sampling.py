@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,10 @@ import pytest
 from moviola.features import normalise_rows
 from moviola.retrieval.saved.clip_windows import LABELS, clip_windows, pool_clips
 
+NAME = "labels_and_sampling"
+
 CLIP_SECONDS = 1.5
 CONVENTIONS = {"tvr_ranking": "tvr_ranking", "xml_training": "xml", "conquer": "conquer"}
-
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    return json.loads((golden / "labels_and_sampling.json").read_text())
 
 
 @pytest.mark.parametrize("published", CONVENTIONS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,7 @@ import pytest
 
 from moviola.study.measures import Qrels, Run, evaluate
 
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((golden / "metric_ndcg.json").read_text())
-    return found
+NAME = "metric_ndcg"
 
 
 @pytest.mark.parametrize("preset", ["tvr_ranking", "spr"])

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moviola.study.measures import tvr_recall
 
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((golden / "metric_tvr_recall.json").read_text())
-    return found
+NAME = "metric_tvr_recall"
 
 
 def shares(sentence: str) -> dict[str, float]:

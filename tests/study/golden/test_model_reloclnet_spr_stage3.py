@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from golden_reloclnet import assert_gradients, assert_near, load, published, training_batch
+from golden_reloclnet import assert_gradients, assert_labels, assert_near, load, published, training_batch
 from moviola.features import normalise_rows
 from moviola.retrieval.saved.clip_windows import LABELS, ClipWindows, clip_windows, pool_clips
 from moviola.study.models.refining import Windows
@@ -28,17 +26,6 @@ TERMS = {
     "neg_q": "query",
     "hard_neg_ctx": "hard_negative",
 }
-
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    return json.loads((golden / f"{NAME}.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def arrays(golden: Path) -> dict[str, Tensor]:
-    with np.load(golden / f"{NAME}.npz", allow_pickle=False) as stored:
-        return {name: torch.from_numpy(stored[name]) for name in stored}
 
 
 @pytest.fixture(scope="module")
@@ -120,10 +107,7 @@ def test_gradients(
 
 
 def test_labels(arrays: dict[str, Tensor], config: ReLoCLNetConfig) -> None:
-    starts, ends = arrays["in/train_timestamp"].double().numpy().round(4).T
-    clips = arrays["in/train_video_mask"].sum(dim=1).long().numpy()
-    labels = LABELS[config.labels].labels(starts, ends, clips, config.clip_seconds)
-    np.testing.assert_array_equal(labels, arrays["in/train_st_ed_indices"].numpy())
+    assert_labels(config, arrays)
 
 
 # ---- from raw features to refined moments ----------------------------------------------------------------

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from golden_reloclnet import assert_gradients, assert_near, load, published, training_batch
+from golden_reloclnet import assert_gradients, assert_labels, assert_near, load, published, training_batch
 from moviola.retrieval.saved.clip_windows import LABELS
 from moviola.study.models.losses import in_batch_ranking_loss
 from moviola.study.models.reloclnet import Context, Queries, ReLoCLNet, ReLoCLNetConfig
@@ -26,17 +23,6 @@ TERMS = {
     "loss_neg_ctx": "context",
     "loss_neg_q": "query",
 }
-
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    return json.loads((golden / f"{NAME}.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def arrays(golden: Path) -> dict[str, Tensor]:
-    with np.load(golden / f"{NAME}.npz", allow_pickle=False) as stored:
-        return {name: torch.from_numpy(stored[name]) for name in stored}
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +123,7 @@ def test_ranking_from_features(arrays: dict[str, Tensor], model: ReLoCLNet) -> N
 
 
 def test_labels(arrays: dict[str, Tensor], config: ReLoCLNetConfig) -> None:
-    starts, ends = arrays["in/train_timestamp"].double().numpy().round(4).T
-    clips = arrays["in/train_video_mask"].sum(dim=1).long().numpy()
-    labels = LABELS[config.labels].labels(starts, ends, clips, config.clip_seconds)
-    np.testing.assert_array_equal(labels, arrays["in/train_st_ed_indices"].numpy())
+    assert_labels(config, arrays)
 
 
 def test_losses(fixture: dict[str, Any], arrays: dict[str, Tensor], model: ReLoCLNet) -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from moviola.study.measures import Run, suppress, temporal_nms
 
-
-@pytest.fixture(scope="module")
-def fixture(golden: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((golden / "temporal_nms.json").read_text())
-    return found
+NAME = "temporal_nms"
 
 
 def test_single_video(fixture: dict[str, Any]) -> None:
