@@ -36,7 +36,6 @@ STRIDE = 1 << 32
 """Between the row numbers of two libraries; SQLite gives 2^32 rows only to a library that nobody has."""
 
 Value = TypeVar("Value")
-Number = TypeVar("Number", int, WordCounts)
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

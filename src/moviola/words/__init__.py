@@ -10,7 +10,7 @@ from moviola.words.folding import fold, marks_differ
 from moviola.words.language_names import language_beside, language_named, language_title, require_language
 from moviola.words.language_tags import base_language, same_language
 from moviola.words.languages import detected, each_detected, language_of_line
-from moviola.words.scripts import letters_of, pairs_of, script_language, script_of, spaced
+from moviola.words.scripts import letters_of, pairs_of, script_language, script_of
 from moviola.words.spellings import is_short_number, joined_numbers, short_numbers_within, words_in
 from moviola.words.terms import Asked, AskedWord, asked_of, terms_of_text, terms_of_word, written_as
 
@@ -18,6 +18,6 @@ __all__ = [
     "Asked", "AskedWord", "asked_of", "base_language", "detected", "each_detected", "fold",
     "is_short_number", "joined_numbers", "language_beside", "language_named", "language_of_line",
     "language_title", "letters_of", "marks_differ", "pairs_of", "require_language", "same_language",
-    "script_language", "script_of", "short_numbers_within", "spaced", "terms_of_text", "terms_of_word",
-    "words_in", "written_as",
+    "script_language", "script_of", "short_numbers_within", "terms_of_text", "terms_of_word", "words_in",
+    "written_as",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-__all__ = ["RUN", "is_kana", "letters_of", "pairs_of", "script_language", "script_of", "spaced"]
+__all__ = ["RUN", "is_kana", "letters_of", "pairs_of", "script_language", "script_of"]
 
 # Thai and Lao, Burmese, Khmer, kana, Han, Hangul; and the sign that lengthens a kana.
 RUN = re.compile(
@@ -19,11 +19,6 @@ RUN = re.compile(
     "\u1100-\u11ff\uff66-\uffdc]+"  # Hangul in pieces, and letters of half the width
 )
 """A run of letters of these scripts."""
-
-
-def spaced(text: str) -> str:
-    """The text with a blank in place of each run, which also parts the words around it."""
-    return RUN.sub(" ", text)
 
 
 def pairs_of(text: str) -> list[str]:
