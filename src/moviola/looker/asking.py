@@ -8,7 +8,6 @@ sentence says: that is for people, who can play it.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Container, Mapping
@@ -18,7 +17,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.looker.endpoint import Endpoint, NoReply
-from moviola.looker.evidence import Sending, text_part
+from moviola.looker.evidence import Sending, quoted, text_part
 from moviola.looker.replies import one_line, only_object
 from moviola.looker.steps import Cited, Steps
 from moviola.search import Library
@@ -133,7 +132,7 @@ def ask(
     steps = Steps(library, lambda evidence: announce(Sending.of(host, model, evidence, named=True)))
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": _ORDER},
-        {"role": "user", "content": [text_part(f"QUESTION:\n{json.dumps(question, ensure_ascii=False)}")]},
+        {"role": "user", "content": [text_part(f"QUESTION:\n{quoted(question)}")]},
     ]
     announce(Sending.of(host, model, ()))
     end, left_out = clock() + seconds, 0
@@ -161,7 +160,7 @@ def ask(
             result = steps.take(step or {})
         if left == 1:
             result.append(text_part("One reply is left: answer, or say untold."))
-        step_text = json.dumps(step, ensure_ascii=False) if step else said
+        step_text = quoted(step or said)
         messages += [
             {"role": "assistant", "content": f"{step_text:.4000}"}, {"role": "user", "content": result},
         ]  # fmt: skip

@@ -11,14 +11,14 @@ from typing import Any, get_args
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.library import LibraryStore, VerdictStore
 from moviola.looker.endpoint import Endpoint, NoReply
-from moviola.looker.evidence import Evidence, Sending, Stretch, cause_of, data_part, text_part
+from moviola.looker.evidence import Evidence, Sending, Stretch, cause_of, data_part, quoted, text_part
 from moviola.looker.replies import one_line, only_object
 from moviola.search.checking import Judgement, Said
 from moviola.types import Moment
 
 __all__ = ["Looker"]
 
-_VERSION = 1
+_VERSION = 2
 """To be raised when the prompt, or what is sent, changes: verdicts of other versions are not used."""
 _PATIENCE = 3  # failures in a row after which the others are not asked for
 _LONGEST_WHY = 200
@@ -119,7 +119,7 @@ def messages_for(question: str, evidence: Evidence) -> list[dict[str, Any]]:
     return [
         {"role": "system", "content": _ORDER},
         {"role": "user", "content": [
-            text_part(f"QUESTION:\n{json.dumps(question, ensure_ascii=False)}"),
+            text_part(f"QUESTION:\n{quoted(question)}"),
             data_part(evidence.data()),
             *evidence.pictures(),
         ]},
