@@ -18,6 +18,7 @@ from moviola.encoders.checkpoints import (
 )
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.e5 import E5, packed_file
+from moviola.encoders.fetching import fetch_large_files
 from moviola.encoders.formats import TRANSFORMERS, formats_of
 from moviola.encoders.offers import HubOffer, answering, hub_offer, require_online
 from moviola.encoders.readers.whisper import is_whisper
@@ -140,21 +141,26 @@ def _fetched(name: str) -> Path:
         with answering(name):
             return Path(hub.snapshot_download(of, allow_patterns=list(patterns)))
 
+    def fetch_with(*weights: str) -> Path:
+        with answering(name):
+            fetch_large_files(name, weights)
+        return fetch(*FILES, *weights)
+
     settings = fetch(*FILES)
     checkpoint = Checkpoint(name, settings, settings.name)
     kind = _kind(checkpoint)  # refuses what cannot run, before its weights
     if kind != "clip":
-        folder = fetch(*FILES, *_SAFE)
-        return folder if any(folder.glob("model*.safetensors")) else fetch(*FILES, *_OTHERS)
+        folder = fetch_with(*_SAFE)
+        return folder if any(folder.glob("model*.safetensors")) else fetch_with(*_OTHERS)
     # A folder may have two formats, of which the first is the one whose weights are there without a pickle.
     forms = formats_of(checkpoint)
     for form in forms:
-        folder = fetch(*FILES, *form.weights)
+        folder = fetch_with(*form.weights)
         if any(any(folder.glob(pattern)) for pattern in form.weights):
             if other := form.tokenizer(checkpoint):
                 fetch(*_TOKENIZER, of=other)
             return folder
-    return fetch(*FILES, *_OTHERS) if TRANSFORMERS in forms else folder
+    return fetch_with(*_OTHERS) if TRANSFORMERS in forms else folder
 
 
 def _kind(checkpoint: Checkpoint) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+from moviola.encoders.fetching import unfinished_bytes
 from moviola.errors import MissingModel
 
 __all__ = ["HubOffer", "answering", "hub_offer", "require_online", "why_not_fetched"]
@@ -69,7 +69,7 @@ def hub_offer(name: str, patterns: Sequence[str]) -> HubOffer:
     there = (file for file in needed if isinstance(hub.try_to_load_from_cache(name, file), str))
     whole = sum(needed[file] for file in there)
     total = sum(needed.values())
-    return HubOffer(name, hub_in_use(), total, min(total, whole + _unfinished_bytes(name)))
+    return HubOffer(name, hub_in_use(), total, min(total, whole + unfinished_bytes(name)))
 
 
 @contextmanager
@@ -120,14 +120,6 @@ def hub_in_use() -> str:
     return urlsplit(str(constants.ENDPOINT)).hostname or str(constants.ENDPOINT)
 
 
-def _unfinished_bytes(name: str) -> int:
-    """Bytes of files of a model whose download was interrupted; it goes on from there."""
-    from huggingface_hub import constants
-
-    blobs = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "blobs")
-    return sum(path.stat().st_size for path in blobs.glob("*.incomplete"))
-
-
 def why_not_fetched(name: str, error: Exception) -> MissingModel:
     """Why a hub did not give a model, as an error that says what helps."""
     import huggingface_hub as hub
@@ -156,8 +148,9 @@ def why_not_fetched(name: str, error: Exception) -> MissingModel:
             f"{name}: {where} gives it to those alone who may read it (HTTP {status}); set HF_TOKEN to a "
             "token of yours, or use an encoder that is here: `moviola models list`"
         )
-    left = _unfinished_bytes(name)
-    trouble = f"answers with HTTP {status}" if status else "cannot be reached"
+    left = unfinished_bytes(name)
+    slow = "is too slow" if isinstance(error, TimeoutError) else "cannot be reached"
+    trouble = f"answers with HTTP {status}" if status else slow
     kept = f"; {left / 2**20:.0f} MiB of it are kept, and the same command goes on" if left else ""
     return MissingModel(
         f"{name}: the hub {where} {trouble}{_through_proxy(os.environ)} ({reason}){kept}; try again "

@@ -280,7 +280,7 @@ def test_why_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://me:password@proxy.example:3128")
     blobs = tmp_path / "models--maker--better" / "blobs"
     blobs.mkdir(parents=True)
-    (blobs / "abc.incomplete").write_bytes(bytes(3 << 20))
+    (blobs / "abc.part.incomplete").write_bytes(bytes(3 << 20))
     away = str(why_not_fetched(BETTER, ConnectionError("no route")))
     assert (
         "mirror.example cannot be reached through the proxy proxy.example of HTTPS_PROXY (no route)" in away
@@ -329,7 +329,7 @@ def test_a_mirror_that_is_no_hub_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
         pull_model(BETTER)
     monkeypatch.setattr("moviola.encoders.offers._LONGEST", 0.01)
     Answers.body = never
-    with pytest.raises(MissingModel, match=r"cannot be reached.*no whole answer within 0\.01 s"):
+    with pytest.raises(MissingModel, match=r"is too slow.*no whole answer within 0\.01 s"):
         offered_model(BETTER)
     never.set()
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -19,6 +22,7 @@ from typer.testing import CliRunner
 from moviola.cli import all_commands
 from moviola.encoders import available_models, load_encoder, pull_model
 from moviola.encoders.checkpoints import fingerprint, found_by_revision, is_same_model
+from moviola.encoders.fetching import fetch_large_files, paced, unfinished_bytes
 from moviola.errors import DataError, InvalidValue, MissingModel
 
 app = all_commands()
@@ -32,6 +36,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     """An empty hub cache that huggingface_hub uses."""
     folder = tmp_path_factory.mktemp("hub")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: SimpleNamespace(siblings=()))
     return folder
 
 
@@ -66,6 +71,87 @@ def hub(
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     yield asked
+
+
+class LargeFile:
+    """A hub with one file; ``takes`` is how far each answer comes before the connection breaks, ``whole``
+    whether answers begin at its beginning, whatever is asked for.
+    """
+
+    def __init__(self, content: bytes, takes: list[int], *, whole: bool = False) -> None:
+        self.content, self.takes, self.whole, self.begun = content, takes, whole, list[int]()
+        self.etag = hashlib.sha256(content).hexdigest()
+
+    def model_info(self, name: str) -> Any:
+        assert name == NAME
+        files = [("model.safetensors", len(self.content)), ("config.json", 20)]
+        return SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=f, size=n) for f, n in files])
+
+    def metadata(self, url: str, **_: Any) -> Any:
+        assert url.endswith(f"/{NAME}/resolve/{COMMIT}/model.safetensors")
+        return SimpleNamespace(etag=self.etag, size=len(self.content))
+
+    @contextmanager
+    def stream(self, method: str, url: str, *, headers: Any, **_: Any) -> Iterator[Any]:
+        start = 0 if self.whole else int(headers.get("Range", "bytes=0-")[6:-1])
+        self.begun.append(start)
+        status = 206 if start else 200
+        yield SimpleNamespace(
+            status_code=status, raise_for_status=lambda: None, iter_bytes=lambda: self._bytes(start)
+        )
+
+    def _bytes(self, start: int) -> Iterator[bytes]:
+        end = self.takes.pop(0) if self.takes else len(self.content)
+        for place in range(start, end, 1000):
+            yield self.content[place : min(place + 1000, end)]
+        if end < len(self.content):
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def fetch(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[LargeFile], Path]:
+    """Fetches the file of a hub, as far as it comes; gives its place in the cache."""
+
+    def made(hub: LargeFile) -> Path:
+        monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda _, name, **__: hub.model_info(name))
+        monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", hub.metadata)
+        monkeypatch.setattr(huggingface_hub, "get_session", lambda: hub)
+        with suppress(KeyboardInterrupt):
+            fetch_large_files(NAME, ["*.safetensors"], least=1000)
+        return cache / "models--owner--tiny-clip" / "blobs" / hub.etag
+
+    return made
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_interrupted_file_goes_on_where_it_was(fetch: Callable[[LargeFile], Path], whole: bool) -> None:
+    """Gigabytes that come again from their beginning, or a second beginning behind a first one."""
+    hub = LargeFile(np.random.default_rng(0).bytes(9500), [3000, 7000], whole=whole)
+    for kept in (3000, 7000):
+        assert not fetch(hub).exists() and unfinished_bytes(NAME) == kept
+    assert fetch(hub).read_bytes() == hub.content and unfinished_bytes(NAME) == 0
+    assert hub.begun == ([0, 0, 0] if whole else [0, 3000, 7000])
+    fetch(hub)
+    assert len(hub.begun) == 3
+
+
+def test_a_file_that_is_another_one_is_not_kept(fetch: Callable[[LargeFile], Path]) -> None:
+    """What a first and a second version of a file have in common would be a checkpoint of neither."""
+    hub = LargeFile(bytes(5000), [])
+    hub.etag = "0" * 64
+    with pytest.raises(MissingModel, match=r"model\.safetensors came with the SHA-256 .*; fetch it again"):
+        fetch(hub)
+    assert unfinished_bytes(NAME) == 0
+
+
+def test_a_hub_that_drips_is_not_waited_for() -> None:
+    """A byte every nine seconds is within every time limit of a single answer, and will never be whole."""
+    times = iter(range(0, 10_000, 9))
+    with pytest.raises(TimeoutError, match="7 bytes came in 60 s"):
+        for _ in paced(iter([b"x"] * 1000), lambda: next(times)):
+            pass
+    times = iter(range(0, 100_000, 9))
+    assert len([*paced(iter([bytes(20_000)] * 1000), lambda: next(times))]) == 1000
 
 
 def test_pull_then_load(hub: list[list[str]], tmp_path: Path) -> None:
