@@ -161,6 +161,7 @@ class FoundMoment(ResponseModel):
         examples=[False],
     )
     duration: float = Field(description="Length of the whole video.", examples=[92.4])
+    number: int = Field(description="Of its video; grows with each that comes in.", examples=[17])
     version: str = Field(
         description="Version of the video, for addresses of stills.", examples=["17-0645da6e8f6f"]
     )
@@ -409,10 +410,9 @@ class VideoSummary(ResponseModel):
     height: int = Field(examples=[1080])
     video_codec: str = Field(examples=["h264"])
     recording: RecordingParts | None = Field(description="null: a recording of its own.")
+    number: int = Field(description="Grows with each video that comes in.", examples=[17])
     version: str = Field(
-        description="For addresses of stills, which change with it: a number that grows with each video that "
-        "comes in, a dash, and the beginning of the digest of the file.",
-        examples=["17-0645da6e8f6f"],
+        description="For addresses of stills, which change with it.", examples=["17-0645da6e8f6f"]
     )
 
 

@@ -34,7 +34,7 @@ def test_the_answer_is_that_of_one_library(
             lists = ok(client.get("/api/completions?text=har")), ok(client.get("/api/facets"))
             # Versions are numbers of the libraries' own.
             rows = [
-                [{**one, "version": ""} for one in answer["moments"]] + [answer["notes"]] for answer in found
+                [{**one, "number": 0, "version": ""} for one in answer["moments"]] + [answer["notes"]] for answer in found
             ]
             answers.append((rows, ok(curve), *lists))
     assert answers[0] == answers[1] and all(rows[0] for rows in answers[0][0])

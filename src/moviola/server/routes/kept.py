@@ -32,7 +32,7 @@ class Alerted(ResponseModel):
     """The latest video that each saved search was checked for by alerts."""
 
     alerted: dict[str, int] = Field(
-        description="The number before the dash of a video's `version`, by the name of a search.",
+        description="The `number` of a video, by the name of a search.",
         examples=[{"beach days": 17}],
     )
 
@@ -41,7 +41,7 @@ class Opened(ResponseModel):
     """The latest video that was there when each saved search was opened last."""
 
     opened: dict[str, int] = Field(
-        description="The number before the dash of a video's `version`, by the name of a search.",
+        description="The `number` of a video, by the name of a search.",
         examples=[{"beach days": 17}],
     )
 
@@ -53,7 +53,7 @@ class OpenedRequest(RequestModel):
     version: int = Field(
         ge=0,
         le=2**53,
-        description="The number before the dash of the `version` of the latest video that was there then.",
+        description="The `number` of the latest video that was there then.",
         examples=[17],
     )
 

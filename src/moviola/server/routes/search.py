@@ -46,8 +46,8 @@ async def search(request: schemas.SearchRequest, service: ServiceOf, http: Reque
         moments, videos, away = still_there(answer, library.catalogue)
         described = [
             schemas.FoundMoment(
-                **moment_row(m), duration=videos[m.video_id].duration, version=videos[m.video_id].version,
-                away=m.video_id in away,
+                **moment_row(m), duration=videos[m.video_id].duration, number=videos[m.video_id].row,
+                version=videos[m.video_id].version, away=m.video_id in away,
             )
             for m in moments
         ]  # fmt: skip

@@ -195,7 +195,7 @@ def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
         bytes=video.size,
         modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
         shots=len(catalogue.shots(video.row)), width=video.width, height=video.height,
-        video_codec=video.codec, version=video.version,
+        video_codec=video.codec, number=video.row, version=video.version,
         recording=_parts(recording, video.video_id) if recording else None,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import { questionFields } from "./store.js";
  * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
  *   snippet: string, snippet_kind: string, steps: Part[], band: Band, why: {kind: string, score: number, words: string[]}[],
- *   folded: {start: number, end: number}[], by_key_frames?: boolean, duration: number, version: string}} Moment
+ *   folded: {start: number, end: number}[], by_key_frames?: boolean, duration: number, number: number, version: string}} Moment
  * @typedef {import("./asked.js").Asked["query"]} Query
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
@@ -23,7 +23,7 @@ import { questionFields } from "./store.js";
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, can_tag: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   looker: {model: string, host: string, stills: number, longest_side: number, letters: number, question_stills: number} | null, export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, library: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
+ *   error: string, why: Why, bytes: number, modified: string, width: number, height: number, number: number, version: string, away: boolean, taken: string, recording: {video_ids: string[], part: number} | null}} Video
  * @typedef {import("./reasons.js").Why} Why
  * @typedef {{path: string, videos: number, away: string, why: Why, watched: boolean, patterns: string[]}} Root
  * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
@@ -305,7 +305,7 @@ export const videos = (fields, signal) => getJson(addressOf("api/videos", fields
  * @param {KeptKind} kind @returns {Promise<Kept[]>} */
 export const kept = async (kind) => (await getJson(addressOf("api/kept", { kind }))).entries;
 
-/** Up to which version of a video saved searches were checked for what is new, by name.
+/** Up to which number of a video saved searches were checked for what is new, by name.
  * @returns {Promise<Record<string, number>>} */
 export const alerted = async () => (await getJson("api/kept/alerted")).alerted;
 
@@ -314,7 +314,7 @@ export const alerted = async () => (await getJson("api/kept/alerted")).alerted;
 export const openedSearches = async () => (await getJson("api/kept/opened")).opened;
 
 /** Note that a saved search is opened, also where the page is left for it.
- * @param {string} name @param {number} version of the latest video */
+ * @param {string} name @param {number} version number of the latest video */
 export const openSearch = (name, version) => request("api/kept/opened", { method: "PUT", headers: JSON_TYPE, body: JSON.stringify({ name, version }), keepalive: true });
 
 /** Characters of a request that goes on when the page is left: browsers let 64 KiB do so, all requests together. */

@@ -11,10 +11,6 @@ export function rememberSeen(library) {
   seen = remembered(`moviola.seen:${library}`, /** @type {string[]} */ ([]));
 }
 
-/** The number of a video, which grows with each that comes in: what is before the dash of its version.
- * @param {{version: string}} video */
-export const numberOf = ({ version }) => Number.parseInt(version, 10);
-
 /** Ends move a little from query to query: the second of the middle says which moment it is.
  * @param {{video_id: string, start: number, end: number}} span */
 const key = ({ video_id, start, end }) => `${video_id}@${Math.round((start + end) / 2)}`;

@@ -15,7 +15,6 @@ import { lookButton, lookNote } from "./looking.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { numberOf } from "../base/seen.js";
 import { Observable, changeQuery, changeSearch, currentSearch, layout, libraryInfo, newIn, showWeak, view } from "../base/store.js";
 import { drawWelcome, noVideos } from "./welcome.js";
 
@@ -157,7 +156,7 @@ const visible = (found) => found.moments.filter((moment) => moment.band !== "wea
 
 /** Whether a moment is of a video that came in after the saved search had been opened before.
  * @param {Moment} moment */
-const isNew = (moment) => numberOf(moment) > newIn.value.since && newIn.value.asked === String(parametersOf(currentSearch.value));
+const isNew = (moment) => moment.number > newIn.value.since && newIn.value.asked === String(parametersOf(currentSearch.value));
 
 /** The moments of a band, new ones first.
  * @param {Answer} found @param {import("../base/api.js").Band} band */

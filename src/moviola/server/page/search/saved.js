@@ -9,7 +9,6 @@ import { plural, t } from "../base/language.js";
 import { latest } from "../base/latest.js";
 import { notify } from "../base/notices.js";
 import { areSeveral } from "../base/rights.js";
-import { numberOf } from "../base/seen.js";
 import { Observable, currentSearch, libraryInfo, newIn, remembered } from "../base/store.js";
 
 /** @typedef {import("../base/asked.js").Asked} Asked */
@@ -29,7 +28,7 @@ export function rememberKnown(library) {
 /** Number of the video that came in last. */
 async function newestVideo() {
   const { videos } = await api.videos({ offset: 0, limit: 1, state: "", text: "", sort: "added", descending: true });
-  return Math.max(0, ...videos.map(numberOf));
+  return Math.max(0, ...videos.map(({ number }) => number));
 }
 
 /** @param {string} name @param {number} newest */
@@ -76,7 +75,7 @@ export function saveButton() {
  * @param {Asked} asked @param {number} since */
 async function countNew(asked, since) {
   const found = await api.search({ ...asked, refine: false, top_k: COUNTED }, new AbortController().signal);
-  return found.moments.filter((moment) => moment.band === "strong" && numberOf(moment) > since).length;
+  return found.moments.filter((moment) => moment.band === "strong" && moment.number > since).length;
 }
 
 /** The newest video, and up to which one searches were checked, and opened, by name. Several libraries know nothing of it

@@ -6,7 +6,6 @@ import { h } from "../base/dom.js";
 import { clock, long, title } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { openPlayer } from "../base/opening.js";
-import { numberOf } from "../base/seen.js";
 import { savedSection } from "./saved.js";
 import { Observable, currentSearch, libraryInfo, remembered } from "../base/store.js";
 import { Still } from "../base/still.js";
@@ -62,7 +61,7 @@ export function drawWelcome() {
     shelf.append(...varied(videos).map(videoCard));
     const came = metBefore ? videos.filter(isNew).length : 0;
     if (came) said.after(h("span", { class: "number" }, came < LOOKED_AT ? plural(came, "{n} new", "{n} new") : t("many new")));
-    met.value = Math.max(met.value, ...videos.map(numberOf));
+    met.value = Math.max(met.value, ...videos.map(({ number }) => number));
   }, () => { newest = null; });
   const tries = h("div", { class: "chips" });
   const examples = h("section", { "aria-labelledby": "try-title", hidden: true }, h("h2", { id: "try-title" }, t("Try")), tries);
@@ -76,7 +75,7 @@ export function drawWelcome() {
 
 /** Whether a video came in after this browser had last shown the first page.
  * @param {api.Video} video */
-const isNew = (video) => metBefore > 0 && numberOf(video) > metBefore;
+const isNew = (video) => metBefore > 0 && video.number > metBefore;
 
 function recentSearches() {
   if (!recent.value.length) return null;
