@@ -114,7 +114,7 @@ def test_a_model_answers_and_what_it_cites_plays(trapped: Path, open_page: Calla
             expect(dialog.locator("#asking-sends")).to_contain_text("höchstens 48 Bilder")
             assert len(chat.requests) == before
             dialog.get_by_role("button", name="<i>eye</i> fragen").click()
-            expect(dialog).to_contain_text("Die Filme sagen es nicht.")
+            expect(dialog).to_contain_text("Die Filme geben darauf keine Antwort.")
 
 
 def test_a_question_is_cancelled_and_failures_are_said(trapped: Path, open_page: Callable[..., Page]) -> None:

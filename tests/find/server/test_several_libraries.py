@@ -32,9 +32,10 @@ def test_the_answer_is_that_of_one_library(
             found = [search(client, query) for query in queries]
             curve = client.post("/api/curve", json={"query": "umbrella", "video_id": "harbour"})
             lists = ok(client.get("/api/completions?text=har")), ok(client.get("/api/facets"))
-            # Versions are numbers of the libraries' own.
+            # Numbers and versions are the libraries' own.
             rows = [
-                [{**one, "number": 0, "version": ""} for one in answer["moments"]] + [answer["notes"]] for answer in found
+                [{**one, "number": 0, "version": ""} for one in answer["moments"]] + [answer["notes"]]
+                for answer in found
             ]
             answers.append((rows, ok(curve), *lists))
     assert answers[0] == answers[1] and all(rows[0] for rows in answers[0][0])

@@ -224,7 +224,7 @@ function drawHead() {
 }
 
 export function startCollection() {
-  const [before, after] = t("Press {key} on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor.").split("{key}");
+  const [before, after] = t("Press {key} on a moment, or the bookmark on its still. From here, moments go out as clips, one film, or a list for an editor.").split("{key}");
   const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, t("Nothing collected yet")),
     h("p", {}, before, h("kbd", {}, "c"), after));
   drawBar();
