@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 
 import chinese_clips
 import open_clips
@@ -303,9 +305,85 @@ def of_open_clip(name: str) -> Callable[[Path], Path]:
     return make
 
 
+def open_clip_naflex(folder: Path) -> Path:
+    """:func:`naflex_checkpoint` as open_clip stores it, by timm's names, for pictures of 5 x 5 patches."""
+    naflex_checkpoint(folder)
+    given = load_file(folder / "model.safetensors")
+    made = {name: given[name] for name in ("logit_scale", "logit_bias")}
+
+    def put(to: str, *of: str, kinds: tuple[str, ...] = ("weight", "bias"), dot: str = ".") -> None:
+        for kind in kinds:
+            made[f"{to}{dot}{kind}"] = np.concatenate([given[f"{one}.{kind}"] for one in of])
+
+    seen, said = "vision_model", "text_model"
+    trunk, pool, head = "visual.trunk", "visual.trunk.attn_pool", f"{seen}.head"
+    put(f"{trunk}.embeds.proj", f"{seen}.embeddings.patch_embedding")
+    made[f"{trunk}.embeds.pos_embed"] = given[f"{seen}.embeddings.position_embedding.weight"].reshape(
+        1, 4, 4, -1
+    )
+    put(f"{trunk}.norm", f"{seen}.post_layernorm")
+    made[f"{pool}.latent"] = given[f"{head}.probe"]
+    for kind in ("weight", "bias"):
+        joint = given[f"{head}.attention.in_proj_{kind}"]
+        width = len(joint) // 3
+        made[f"{pool}.q.{kind}"], made[f"{pool}.kv.{kind}"] = joint[:width].copy(), joint[width:].copy()
+    for to, of in {
+        "proj": "attention.out_proj",
+        "norm": "layernorm",
+        "mlp.fc1": "mlp.fc1",
+        "mlp.fc2": "mlp.fc2",
+    }.items():
+        put(f"{pool}.{to}", f"{head}.{of}")
+    made["text.token_embedding.weight"] = given[f"{said}.embeddings.token_embedding.weight"]
+    made["text.positional_embedding"] = given[f"{said}.embeddings.position_embedding.weight"]
+    put("text.ln_final", f"{said}.final_layer_norm")
+    put("text.text_projection", f"{said}.head")
+    for number in range(2):
+        at, layer = f"{trunk}.blocks.{number}", f"{seen}.encoder.layers.{number}"
+        put(f"{at}.attn.qkv", *(f"{layer}.self_attn.{part}_proj" for part in "qkv"))
+        put(f"{at}.attn.proj", f"{layer}.self_attn.out_proj")
+        for to, of in {
+            "norm1": "layer_norm1",
+            "norm2": "layer_norm2",
+            "mlp.fc1": "mlp.fc1",
+            "mlp.fc2": "mlp.fc2",
+        }.items():
+            put(f"{at}.{to}", f"{layer}.{of}")
+        at, layer = f"text.transformer.resblocks.{number}", f"{said}.encoder.layers.{number}"
+        put(f"{at}.attn.in_proj", *(f"{layer}.self_attn.{part}_proj" for part in "qkv"), dot="_")
+        put(f"{at}.attn.out_proj", f"{layer}.self_attn.out_proj")
+        for to, of in {
+            "ln_1": "layer_norm1",
+            "ln_2": "layer_norm2",
+            "mlp.c_fc": "mlp.fc1",
+            "mlp.c_proj": "mlp.fc2",
+        }.items():
+            put(f"{at}.{to}", f"{layer}.{of}")
+    save_file(made, folder / "open_clip_model.safetensors")
+    texts = open_clips.SIGLIP_TEXTS | {
+        "vocab_size": len(made["text.token_embedding.weight"]), "act_kwargs": {"approximate": "tanh"},
+    }  # fmt: skip
+    vision = {
+        "image_size": 40,
+        "timm_model_name": "naflexvit_tiny_patch16_siglip",
+        "timm_pool": "map",
+        "timm_proj": "none",
+    }
+    write_json(folder / "open_clip_config.json", {
+        "model_cfg": {
+            "embed_dim": 24, "init_logit_bias": -10, "custom_text": True, "vision_cfg": vision,
+            "text_cfg": texts,
+        },
+        "preprocess_cfg": open_clips.SIGLIP_PIXELS | {"interpolation": "bilinear"},
+    })  # fmt: skip
+    for name in ("model.safetensors", "config.json", "preprocessor_config.json"):
+        (folder / name).unlink()
+    return folder
+
+
 EVERY: dict[str, Callable[[Path], Path]] = {
     "clip": clip_checkpoint, "siglip": siglip_checkpoint, "naflex": naflex_checkpoint,
-    "chinese-clip": chinese_clips.make,
+    "chinese-clip": chinese_clips.make, "open_clip naflex": open_clip_naflex,
     **{f"open_clip {name}": of_open_clip(name) for name in open_clips.KINDS},
 }  # fmt: skip
 """Every architecture in every format that is read; a test compares them with the product's own tables."""

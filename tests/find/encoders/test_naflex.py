@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,19 @@ def test_texts_are_those_of_transformers(naflex: Path) -> None:
     )
     assert cosines(found, wanted).min() > 0.99999
     require_the_same_alone(lambda: load_encoder(str(naflex), device="cpu"))
+
+
+def test_the_same_tensors_by_timms_names_give_the_same(every_checkpoint: Mapping[str, Path]) -> None:
+    """open_clip's format: a table of another shape, joint layers, patches whose number no setting says."""
+    theirs, ours = (load_encoder(str(one), device="cpu", precision="fp32") for one in (
+        every_checkpoint["open_clip naflex"], every_checkpoint["naflex"],
+    ))  # fmt: skip
+    assert theirs.frame_size == FrameSize(PATCH, PATCH, "patches", 0, "bilinear", 25)
+    for rows, columns in SHAPES:
+        images = frames(rows, columns)
+        np.testing.assert_allclose(theirs.encode_frames(images), ours.encode_frames(images), atol=1e-6)
+    texts = ["a red robot picks up the key", "zebra"]
+    np.testing.assert_allclose(theirs.encode_text(texts), ours.encode_text(texts), atol=1e-6)
 
 
 def test_wide_towers_are_quantised_under_the_check(wide_naflex: Path) -> None:

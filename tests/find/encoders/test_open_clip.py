@@ -192,7 +192,7 @@ VISION_CFG, TEXT_CFG = "vision_cfg", "text_cfg"
         ("laion", TEXT_CFG, {"tokenizer_kwargs": 3}, "tokenizer_kwargs is 3, no object"),
         ("siglip", VISION_CFG, {"timm_model_name": "resnet50"}, "'resnet50', an arch"),
         ("siglip", VISION_CFG, {"timm_model_name": "vit_base_patch16_siglip_gap_224"}, "an architecture"),
-        ("siglip", VISION_CFG, {"timm_model_name": "naflexvit_base_patch16_siglip"}, "frames of varied"),
+        ("siglip", VISION_CFG, {"timm_model_name": "naflexvit_base_patch16_map"}, "those of SigLIP 2 are"),
         ("siglip", VISION_CFG, {"timm_model_name": "fastvit_mci0"}, "for research only; take PE-Core-T"),
         ("siglip", VISION_CFG, {"timm_pool": "avg"}, "timm_pool is 'avg', .* it knows map"),
         ("siglip", VISION_CFG, {"timm_proj": "mlp"}, "timm_proj is 'mlp'"),

@@ -80,6 +80,9 @@ _PE = FrameParts(
 
 TIMM_TOWERS: dict[str, TimmTower] = {
     r"vit_(?P<size>[a-z0-9]+)_patch\d+_siglip(_\d+)?": TimmTower(_SIGLIP, "map", 1e-6),
+    r"naflexvit_(?P<size>[a-z0-9]+)_patch\d+_siglip": TimmTower(
+        replace(_SIGLIP, varied=True), "map", 1e-6, "gelu_pytorch_tanh"
+    ),
     r"vit_pe_core_(?P<size>[a-z]+)_patch\d+(_\d+)?": TimmTower(_PE, "map", 1e-5),
     r"vit_(?P<size>[a-z0-9]+)_patch\d+_clip(_\d+)?": TimmTower(_CLIP, "token", 1e-5),
     r"vit_(?P<size>[a-z0-9]+)_patch\d+_clip_quickgelu(_\d+)?": TimmTower(_CLIP, "token", 1e-5, "quick_gelu"),
@@ -91,8 +94,7 @@ TIMM_HEADS = {
 }  # fmt: skip
 
 NOT_BUILT = {
-    r"naflexvit_": "frames of varied sides run in transformers' format alone; take "
-    "google/siglip2-base-patch16-naflex, or one of fixed resolution, such as ViT-B-16-SigLIP2-256",
+    r"naflexvit_": "of frames of varied sides those of SigLIP 2 are; take ViT-B-16-SigLIP2-naflex",
     r"fastvit_|vit_base_mci": "its convolutions are MobileCLIP's, whose published weights are for research "
     "only; take PE-Core-T or PE-Core-S, as small and under Apache-2.0",
 }
@@ -175,12 +177,17 @@ def describe(checkpoint: Checkpoint) -> Description:
     own = Names({**said.pictures.names, **said.texts.names.parts}, said.texts.names.beginnings)
     opened = partial(_weights, checkpoint.folder, own)
     pictures, texts = _completed(said, opened())
+    preprocessor = said.preprocessor
+    if pictures.parts.varied:
+        # No setting says how many patches there may be: as many as the square picture has that is named.
+        patch, side = pictures.settings["patch_size"], pictures.settings.pop("image_size")
+        preprocessor = {**preprocessor, "patch_size": patch, "max_num_patches": (side // patch) ** 2}
     return Description(
         frames=pictures.parts,
         texts=texts.parts,
         frame_settings=pictures.settings,
         text_settings=texts.settings,
-        preprocessor=said.preprocessor,
+        preprocessor=preprocessor,
         weights=opened,
         tokenizer=lambda: _tokenizer(checkpoint, texts),
         longest=texts.rules.longest,
@@ -282,7 +289,7 @@ def _timm_tower(given: Section, name: str) -> Pictures:
         "hidden_act": tower.activation, "layer_norm_eps": tower.epsilon,
     }  # fmt: skip
     parts = replace(tower.parts, projection="plain" if projection else "none")
-    return Pictures(parts, settings, names.TIMM | projection)
+    return Pictures(parts, settings, (names.VARIED if parts.varied else names.TIMM) | projection)
 
 
 def _named_tower(given: Section, name: str) -> tuple[TimmTower, str]:
@@ -295,7 +302,8 @@ def _named_tower(given: Section, name: str) -> tuple[TimmTower, str]:
     raise InvalidValue(
         f"{given.path}: timm_model_name is {name!r:.80}, an architecture that moviola does not know; it "
         "knows "
-        f"vit_SIZE_patchN_siglip, vit_SIZE_patchN_clip and vit_pe_core_SIZE_patchN with SIZE one of "
+        "vit_SIZE_patchN_siglip, naflexvit_SIZE_patchN_siglip, vit_SIZE_patchN_clip and "
+        f"vit_pe_core_SIZE_patchN with SIZE one of "
         f"{', '.join(TIMM_HEADS)}; take a checkpoint of one of these"
     )
 
@@ -363,6 +371,8 @@ def _completed(said: Settings, weights: Weights) -> tuple[Pictures, Texts]:
             "patch_size": patch,
             "num_hidden_layers": _layers_in(weights, _TIMM_LAYER),
         }
+        if pictures.parts.varied:
+            sizes["num_patches"] = _sides(weights, "vision_model.embeddings.position_embedding.weight", 2)[0]
         parts = pictures.parts
         if parts.projection != "none" and "visual_projection.bias" in weights:
             parts = replace(parts, projection="biased")

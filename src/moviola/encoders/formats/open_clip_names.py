@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from moviola.encoders.names import Names, Part, flat, piece, rows, turned
+from moviola.encoders.names import Names, Part, filters, flat, piece, rows, turned
 
-__all__ = ["TIMM", "TIMM_PROJECTIONS", "VISION", "hf_texts", "native_texts"]
+__all__ = ["TIMM", "TIMM_PROJECTIONS", "VARIED", "VISION", "hf_texts", "native_texts"]
 
 Table = dict[str, Part]
 
@@ -67,6 +67,14 @@ TIMM: Table = {
     f"{_HEAD}.mlp.fc2.{{kind}}": Part(f"{_TRUNK}.attn_pool.mlp.fc2.{{kind}}"),
 }  # fmt: skip
 """Towers of timm's."""
+
+VARIED: Table = {
+    **TIMM,
+    f"{_EMBEDDINGS}.patch_embedding.weight": Part(f"{_TRUNK}.embeds.proj.weight", filters),
+    f"{_EMBEDDINGS}.patch_embedding.bias": Part(f"{_TRUNK}.embeds.proj.bias"),
+    f"{_EMBEDDINGS}.position_embedding.weight": Part(f"{_TRUNK}.embeds.pos_embed", rows),
+}
+"""Towers of timm's whose pictures vary in their number of patches: a table (1, s, s, d) of places."""
 
 TIMM_PROJECTIONS: dict[str, Table] = {
     "none": {},
