@@ -48,7 +48,7 @@ def commands(command: Any, words: str) -> Iterator[str]:
 COMMANDS = set(commands(typer.main.get_command(app), "moviola"))
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # Of pip, and of Typer itself.
-OTHERS = {"--constraint", "--extra-index-url", "--help", "--install-completion"}
+OTHERS = {"--constraint", "--extra-index-url", "--help", "--install-completion", "--with"}
 
 
 def options(command: Any, words: str) -> Iterator[tuple[str, set[str]]]:

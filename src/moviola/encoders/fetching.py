@@ -1,5 +1,5 @@
 """Large files of the hub, fetched so that an interrupted download goes on: ``huggingface_hub`` begins a file
-anew, and waits for as long as one byte comes every ten seconds.
+again, and waits for as long as one byte comes every ten seconds.
 
 A file lies as a part in the hub's cache until it is whole and has its digest; there ``huggingface_hub`` finds
 it, and links it into the snapshot.
@@ -8,6 +8,7 @@ it, and links it into the snapshot.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -24,7 +25,7 @@ PART = ".part.incomplete"
 """How names of parts end."""
 _LARGE = 16 << 20  # bytes; a smaller file is soon there again
 _WINDOW, _LEAST = 60.0, 64 << 10
-"""Seconds in which at least so many bytes must come, some 1 kB/s: less will never be whole."""
+"""Seconds, and bytes that must come in them, some 1 kB/s: less will never be whole."""
 _SHA256 = 64  # hexadecimal digits
 
 
@@ -101,7 +102,7 @@ def _append(url: str, out: IO[bytes], size: int, file: str) -> None:
     import huggingface_hub as hub
     from huggingface_hub import utils
 
-    if (there := out.tell()) >= size:
+    if (there := out.seek(0, os.SEEK_END)) >= size:
         return
     headers = {**utils.build_hf_headers(), "Accept-Encoding": "identity"}
     if there:
@@ -112,9 +113,10 @@ def _append(url: str, out: IO[bytes], size: int, file: str) -> None:
     with request as answer:
         utils.hf_raise_for_status(answer)
         if answer.status_code != 206:  # of a server that gives whole files alone
+            there = 0
             out.truncate(0)
         bar: Any = utils.tqdm(
-            total=size, initial=out.tell() if answer.status_code == 206 else 0, unit="B", unit_scale=True,
+            total=size, initial=there, unit="B", unit_scale=True,
             desc=file,
         )  # fmt: skip
         with closing(bar):

@@ -75,7 +75,7 @@ def hub(
 
 class LargeFile:
     """A hub with one file; ``takes`` is how far each answer comes before the connection breaks, ``whole``
-    whether answers begin at its beginning, whatever is asked for.
+    whether answers begin at its beginning, whatever the range.
     """
 
     def __init__(self, content: bytes, takes: list[int], *, whole: bool = False) -> None:
