@@ -33,10 +33,9 @@ from moviola.types import POSSIBLE, STRONG, Reason, Span
 
 __all__ = ["SCALES", "SoundSearch"]
 
-SCALES: Mapping[str, Calibration] = {"minilm": Calibration(15.0, -6.75)}
-"""What cosines are worth, by sentence encoder: probabilities, .5 at a cosine of .45. Of 38 texts with 19
-files (``benchmarks/readers/README.md``) the right file has .16 to .87, an absent sound at most .38. By other
-encoders nothing is more than possible."""
+SCALES: Mapping[str, Calibration] = {"minilm": Calibration(8.8, -5.1)}
+"""What cosines are worth, by sentence encoder: probabilities, .5 at a cosine of .58
+(``benchmarks/readers/README.md``). By other encoders nothing is more than possible."""
 
 # Seconds between patches of one moment, score below which there is none, and moments of a text.
 _PAUSE, _LEAST, _MOST = 2.0, 0.05, 200

@@ -16,7 +16,7 @@ from moviola.cli import all_commands
 from moviola.encoders.readers.sounds import _REQUIREMENT
 from moviola.errors import LibraryError
 from moviola.export import read_moments
-from moviola.library.disk.sounds import MOST_CLASSES
+from moviola.library.disk.sounds import HEARD, MOST_CLASSES
 from moviola.library.ingest import sounds as ingest
 from moviola.media import write_video
 from moviola.search import Library
@@ -121,3 +121,17 @@ def test_removed_and_restored_it_still_sounds(noisy: Path, tmp_path: Path) -> No
             library.search("a siren", by="sound")
         library.indexer.restore(["0"])
         assert library.search("a siren", by="sound")[0].video_id == "0"
+
+
+def test_what_an_earlier_version_did_not_hear_is_read_at_the_next_index(noisy: Path, tmp_path: Path) -> None:
+    """Files shorter than a patch were kept without sounds; each is read once."""
+    shutil.copytree(noisy, tmp_path / "library")
+    films = noisy.parent / "films"
+    with Library(tmp_path / "library") as library:
+        revision, row = library.catalogue.sound_revision(), library.catalogue.video("1").row
+        names = library.catalogue.sound_classes()[revision]
+        with library.store.writing(), library.catalogue.transaction():
+            library.catalogue.put_sounds(row, revision, names, np.zeros((0, MOST_CLASSES), HEARD))
+        assert library.index(films, ocr=False, speech="none").heard == ["1"]
+        assert library.index(films, ocr=False, speech="none").heard == []
+        assert library.search("birds singing", by="sound")[0].video_id == "1"

@@ -49,6 +49,8 @@ _LOWEST, _STEP = -143.74294, (49.175213 + 143.74294) / 255
 _WINDOW, _EVERY, _LENGTH = 400, 160, 512
 _BANDS, _LOW, _HIGH, _OFFSET = 64, 125.0, 7500.0, 0.001
 _FRAMES, _STRIDE = 96, 48
+# Samples between two patches, and of one.
+_APART, _WHOLE = _STRIDE * _EVERY, (_FRAMES - 1) * _EVERY + _WINDOW
 
 
 def hears_sounds() -> bool:
@@ -119,19 +121,22 @@ class SoundReader:
     def read(self, sound: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
         """Probabilities of the classes (521,), in [0, 1] each, of the patches one after the other, from
         second ``n * HOP`` on: of sound in pieces (n,) float32 in [-1, 1] at RATE, without gaps, from
-        second 0. Sound after the last whole patch is left out.
+        second 0. Sound after the last whole patch is left out; silence makes the only one whole.
 
         Raises:
             DataError: a file is not the one that was measured.
         """
-        waiting = np.zeros(0, np.float32)
-        step, whole = _STRIDE * _EVERY, (_FRAMES - 1) * _EVERY + _WINDOW
+        waiting, heard = np.zeros(0, np.float32), False
         for piece in sound:
             waiting = np.concatenate([waiting, piece])
-            count = max(0, (len(waiting) - whole) // step + 1)
-            for patch in _patches(waiting[: (count - 1) * step + whole], count) if count else ():
+            count = max(0, (len(waiting) - _WHOLE) // _APART + 1)
+            for patch in _patches(waiting[: (count - 1) * _APART + _WHOLE], count) if count else ():
                 yield self._classes(patch)
-            waiting = waiting[count * step :]
+                heard = True
+            waiting = waiting[count * _APART :]
+        if len(waiting) and not heard:
+            (only,) = _patches(np.pad(waiting, (0, _WHOLE - len(waiting))), 1)
+            yield self._classes(only)
 
     def _classes(self, patch: NDArray[np.float32]) -> NDArray[np.float32]:
         levels = np.clip(np.rint(patch / _SCALE) + _ZERO, 0, 255).astype(np.uint8)

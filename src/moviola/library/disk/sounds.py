@@ -38,8 +38,10 @@ class Sounds(Database):
         return bool(self._rows_of("sounds", "SELECT 1 FROM sounds LIMIT 1"))
 
     def sounds_read(self) -> dict[int, str]:
-        """Revisions of the readers by row number, of the videos whose sounds were read."""
-        return dict(self._rows_of("sounds", "SELECT video, revision FROM sounds"))
+        """Revisions of the readers by row number, of the videos whose sounds were read; earlier versions did
+        not hear what is shorter than a patch.
+        """
+        return dict(self._rows_of("sounds", "SELECT video, revision FROM sounds WHERE heard != ''"))
 
     def sounds(self, revision: str) -> dict[int, NDArray[np.void]]:
         """What a reader of a revision has heard, (n, MOST_CLASSES) HEARD by row number, in rising order."""

@@ -104,4 +104,5 @@ def read_sounds(path: Path, duration: float, reader: SoundReader) -> NDArray[np.
             patch["class"][kept] = best[kept]
             patch["share"][kept] = np.rint(audible[best[kept]] * 255)
             patches.append(patch)
+    patches = patches or [np.zeros(MOST_CLASSES, HEARD)]  # a track without sound was read, too
     return np.array(patches, HEARD).reshape(-1, MOST_CLASSES)
