@@ -23,7 +23,7 @@ from moviola.words import (
     terms_of_word,
     words_in,
 )
-from moviola.words.english import english_like, is_english
+from moviola.words.english import english_like, is_english, sounds_english
 
 __all__ = ["notes_of"]
 
@@ -36,8 +36,8 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
 
     Words are offered that lines and names hold and that are spelt like an unknown one, and English ones that
     the encoder of pictures knows. Where pictures are searched, words that their encoder knows, or may
-    know, are not unknown; a word that it knows in another language alone, among English ones, is doubted: it
-    is named where another one is offered.
+    know, are not unknown; a word that it knows in another language alone, among English ones or alone and
+    like an English one by its sound, is doubted: it is named where another one is offered.
     """
     unknown: dict[str, tuple[str, ...]] = {}
     for thing in _wanted(query):
@@ -197,8 +197,15 @@ def _unheld(gatherer: EvidenceGatherer, text: Text, rows: Rows) -> list[str]:
     # One other word that is English may be one of another language, too ("die Katze").
     english = {word for word in words_in(text.text) if is_english(word)}
     surely = not FUNCTION_WORDS.isdisjoint(english)
+    alone = len(words_in(text.text)) == 1
     return [
-        word for word in words if not _may_know(gatherer, word, english=surely or len(english - {word}) > 1)
+        word
+        for word in words
+        if not _may_know(
+            gatherer,
+            word,
+            english=surely or len(english - {word}) > 1 or (alone and sounds_english(word)),
+        )
     ]
 
 

@@ -16,7 +16,7 @@ from Stemmer import Stemmer
 
 from moviola.files.spelling import alike_in_spelling, nearest_alone, sounds_as
 
-__all__ = ["STEMS", "WORDS", "english_like", "is_english"]
+__all__ = ["STEMS", "WORDS", "english_like", "is_english", "sounds_english"]
 
 STEMS = Path(__file__).parent / "english_words" / "stems.txt"
 """One stem a line, with an empty line before the first; ASCII."""
@@ -25,6 +25,7 @@ WORDS = STEMS.with_name("words.txt")
 """One word a line, the most frequent first; ASCII."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_LEAST_HEARD = 5
 # Words that English alone has: beside one of them a word may be a name, or misspelt.
 _ENGLISH_ALONE = frozenset(
     re.findall(r"\w+", "and behind from his into of the their there this through while who with")
@@ -61,6 +62,22 @@ def english_like(word: str) -> list[str]:
     heard = sounds_as(word)
     likely = alike_in_spelling(word, known, most=len(known))
     return nearest_alone(word, [one for one in likely if OSA.distance(heard, sounds_as(one)) <= 1])
+
+
+@lru_cache(4096)
+def sounds_english(word: str) -> bool:
+    """Whether a word is no English one, but sounds exactly as one that is offered for it does. Shorter words
+    of other languages often do ("flor", floor).
+
+    >>> sounds_english("gitar"), sounds_english("elefant"), sounds_english("katze"), sounds_english("guitar")
+    (True, True, False, False)
+    """
+    heard = sounds_as(word)
+    return (
+        len(word) >= _LEAST_HEARD
+        and not is_english(word)
+        and any(sounds_as(one) == heard for one in english_like(word))
+    )
 
 
 @lru_cache(4096)

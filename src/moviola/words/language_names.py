@@ -114,7 +114,7 @@ def language_beside(language: str, word: str) -> str | None:
 
 
 def require_language(name: str, given: str) -> str:
-    """The tag of a language that somebody gives by a code or a name (:func:`language_named`); ``name`` says
+    """The tag of a language that a person gives by a code or a name (:func:`language_named`); ``name`` says
     what it is for. Raises InvalidValue: no language; those that are spelt alike are offered.
     """
     if tag := language_named(given.strip()):

@@ -1,4 +1,4 @@
-"""Tags of languages (BCP 47), compared: which cues are in a language that somebody names."""
+"""Tags of languages (BCP 47), compared: which cues are in a language that is named."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_a_search_is_limited_to_a_language(library: Library) -> None:
         ("捷運", "zh-CN", []), ("老师", "zh-TW", ["06"]),
     ],
 )  # fmt: skip
-def test_regions_and_scripts_of_a_language_are_told_apart_where_both_say_them(
+def test_regions_and_scripts_of_a_language_are_kept_apart_where_both_say_them(
     library: Library, query: str, filtered: str, found: list[str]
 ) -> None:
     """``de-AT`` finds lines that are just German, too, and none of another country."""
