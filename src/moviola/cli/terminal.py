@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from rich.box import Box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
@@ -78,7 +80,18 @@ def _kept_apart(parts: Sequence[str]) -> str | Text:
     """The texts of a cell below each other, so that a terminal turns none but those that run to the left."""
     if not any(map(_RIGHT_TO_LEFT.search, parts)):
         return "\n".join(parts)
-    return Text("\n".join(f"{_FROM_LEFT}{plain(part)}{_FROM_LEFT}" for part in parts))
+    return _FromLeft("\n".join(map(plain, parts)))
+
+
+class _FromLeft(Text):
+    """A text whose lines, wrapped ones, too, keep their place in a row whichever way they run."""
+
+    def wrap(self, *args: Any, **options: Any) -> Lines:
+        lines = super().wrap(*args, **options)
+        for line in lines:
+            said = line.plain.rstrip()
+            line.plain = f"{_FROM_LEFT}{said}{_FROM_LEFT}{line.plain[len(said) :]}"
+        return lines
 
 
 def _on_one_line(
@@ -121,7 +134,14 @@ def _without_middle(text: str, width: int, before: int) -> str:
     if cell_len(text) <= width:
         return text
     head = set_cell_size(text, before).rstrip()
+    while head and _is_mark(text[len(head) : len(head) + 1]):  # a letter goes with its marks
+        head = head[:-1]
     tail = text[len(text) - (width - 1 - before) :] if before < width - 1 else ""
-    while cell_len(tail) > width - 1 - before:
+    while cell_len(tail) > width - 1 - before or _is_mark(tail[:1]):
         tail = tail[1:]
     return f"{head}…{tail}"
+
+
+def _is_mark(letter: str) -> bool:
+    """Whether a letter is a mark of the one before it, or joins it to the next."""
+    return letter != "" and (unicodedata.category(letter)[0] == "M" or letter == "\u200d")

@@ -9,6 +9,7 @@ with the frames converted to the rate of the list, to the nearest.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from itertools import chain, count
 from pathlib import Path
@@ -74,12 +75,15 @@ def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> N
 
 
 def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
-    """A reel name for each video by id: letters and digits of its file's name, no two alike."""
+    """A reel name for each video by id: letters and digits of its file's name, without accents, no two
+    alike.
+    """
     names: dict[str, str] = {}
     taken: set[str] = set()
     for video in videos:
         if video.video_id not in names:
-            plain = re.sub(r"[^A-Z0-9]", "", video.path.stem.upper())[:_REEL] or "REEL"
+            letters = unicodedata.normalize("NFKD", video.path.stem).upper()
+            plain = re.sub(r"[^A-Z0-9]", "", letters)[:_REEL] or "REEL"
             numbered = (f"{plain[: _REEL - len(number)]}{number}" for number in map(str, count(2)))
             name = next(name for name in chain([plain], numbered) if name not in taken)
             names[video.video_id] = name

@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from distinct import film_like
 from moviola.cli.app import emit_json
@@ -151,6 +154,38 @@ def test_columns_stay_in_their_order_beside_letters_that_run_to_the_left() -> No
     assert first.startswith(f"\u200eحفل {REPLACED}الزفاف\u200e  0:01 – 0:04  \u200eشاطئ البحر\u200e")
     assert below.split() == ["\u200etwo\u200e"] and "\u200e" not in second
     assert "  0:02" in second
+
+
+LONG = {
+    "ar": "سيارة حمراء تمر في شارع المدينة القديمة عند غروب الشمس",
+    "he": "מכונית אדומה ברחוב הראשי של העיר בשעת ערב",
+    "th": "รถยนต์สีแดงวิ่งผ่านถนนในเมืองเก่าตอนพระอาทิตย์ตก",
+    "hi": "सूर्यास्त के समय पुराने शहर की सड़क पर लाल गाड़ी",
+    "zh": "一辆红色的汽车在日落时分穿过老城区的街道向海边驶去",
+    "mixed": "family holiday שבת שלום العطلة 休假 in one long name",
+}
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("short", [{}, {"video": "in the middle", "words": "at the end"}])
+def test_long_names_of_any_script_keep_rows_and_letters_whole(width: int, short: dict[str, Any]) -> None:
+    """The second line of a wrapped Hebrew name turned its row; what was left out took a letter's marks off
+    it, or left the marks without their letter.
+    """
+    console = PlainConsole()
+    console.file, console.width = io.StringIO(), width
+    rows = [[[name], ["0:01 – 0:04"], [name]] for name in LONG.values()]
+    print_table(console, ["video", "time", "words"], rows, title="", lines=(), short=short)
+    _, *lines = console.file.getvalue().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    for line in lines:
+        for text in filter(None, re.split(r"\s{2,}", line.strip())):
+            turned = any(unicodedata.bidirectional(one) in ("R", "AL") for one in text)
+            assert not turned or (text[0], text[-1]) == ("\u200e", "\u200e"), line
+            head, cut, tail = text.strip("\u200e").partition("…")
+            (name,) = [one for one in LONG.values() if cut and one.startswith(head)] or [""]
+            assert not unicodedata.category(name[len(head) : len(head) + 1] or " ").startswith("M"), line
+            assert not unicodedata.category(tail[:1] or " ").startswith("M"), line
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys: pytest.CaptureFixture[str]) -> None:
