@@ -13,7 +13,13 @@ from torch import Tensor
 
 from moviola.errors import InvalidValue
 from moviola.study.models.batches import PairBatch
-from moviola.study.models.losses import CONTRASTIVE, frame_contrast, mil_nce, video_contrast
+from moviola.study.models.losses import (
+    CONTRASTIVE,
+    frame_contrast,
+    in_batch_ranking_loss,
+    mil_nce,
+    video_contrast,
+)
 from moviola.study.models.refining import Windows
 from moviola.study.models.spans import window_spans
 from moviola.study.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip, SprClipConfig
@@ -264,6 +270,16 @@ def test_frame_contrast_by_hand(similarity: list[float], last: int, mask: list[f
     outside = math.log1p(math.exp(-1)) - math.log(2)
     inside = [math.log(2) - math.log1p(math.exp(-value)) for value in (1, 2)]
     assert found.item() == pytest.approx(outside - sum(inside) / 2, abs=1e-6)
+
+
+def test_ranking_loss_by_hand() -> None:
+    """Query 0 has an answer in video 1, not query 1 in video 0: each direction has its own negatives."""
+    scores = torch.tensor([[0.5, 0.9, 0.2], [0.6, 0.5, 0.1], [0.3, 0.4, 0.5]])
+    positives = torch.tensor([[1, 1, 0], [0, 1, 0], [0, 0, 1]]).bool()
+    context, query = in_batch_ranking_loss(scores, positives, margin=0.1, pool=1)
+    # The hardest videos of the queries score .2, .6 and .4, the hardest queries of the videos .6, .4 and .2.
+    assert context.item() == pytest.approx((0 + 0.2 + 0) / 3, abs=1e-6)
+    assert query.item() == pytest.approx((0.2 + 0 + 0) / 3, abs=1e-6)
 
 
 def test_video_contrast_by_hand() -> None:
