@@ -140,6 +140,14 @@ def test_pairs_follow_the_definition(sizes: list[int], theta: float, seed: int) 
     assert not psi[~f].any()
 
 
+@pytest.mark.parametrize(("theta", "others"), [(0.5, [1, 0]), (0.51, [])])
+def test_captions_that_resemble_each_other_by_exactly_theta_are_relevant(
+    theta: float, others: list[int]
+) -> None:
+    rows = np.array([[1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], np.float32)
+    assert relevant_pairs(rows, rows, np.arange(3), theta).other.tolist() == others
+
+
 def test_stored_and_read_back(tmp_path: Path) -> None:
     eye = np.eye(3, dtype=np.float32)[[0, 1, 0]]
     pairs = relevant_pairs(eye, eye, np.arange(4), 0.5)

@@ -27,6 +27,21 @@ def test_clips_without_a_predicted_score_have_zero() -> None:
     assert highlights([]) == {"HL-mAP": 40, "HL-Hit1": 0}
 
 
+@pytest.mark.parametrize(
+    ("length", "kind"),
+    [(10, "short"), (11, "middle"), (30, "middle"), (31, "long"), (150, "long"), (151, None)],
+)
+def test_a_window_of_exactly_the_longest_length_is_in_its_class(length: float, kind: str | None) -> None:
+    found = qvhighlights(
+        [{"qid": 1, "pred_relevant_windows": [[0, length, 1]]}],
+        [{"qid": 1, "relevant_windows": [[0, length]]}],
+    )
+    kinds = ("short", "middle", "long")
+    assert {name: found[name]["MR-mAP"]["average"] for name in kinds} == {
+        name: 100.0 * (name == kind) for name in kinds
+    }
+
+
 def test_without_a_judged_query_every_value_is_zero() -> None:
     found = qvhighlights([ANSWER], [])
     assert set(found["brief"].values()) == {0}
