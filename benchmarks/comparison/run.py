@@ -24,7 +24,7 @@ from comparison.plan import Job
 from comparison.runs import keep_answers
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
-from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
+from moviola.study.datasets.building.relevant_pairs import read_relevant_pairs, write_relevant_pairs
 from moviola.study.datasets.building.steps import find_relevant_pairs
 from moviola.study.training.data import Split
 from moviola.study.training.experiment import Experiment, TrainedModel
@@ -170,6 +170,8 @@ def _piece(bench: Bench, job: Job, device: str, deadline: float | None) -> dict[
     trained = _train(bench, job, device, deadline)
     begun = time.process_time()
     found = {"job": asdict(job), **_course(trained), **figures(bench, job)}
+    if job.relevant:
+        found["related"] = _related_share(bench, job)
     keep_answers(bench, job)
     found["cpu_seconds"] += time.process_time() - begun
     write_json(bench.result_file(job.name), found)
@@ -184,7 +186,7 @@ def _train(bench: Bench, job: Job, device: str, deadline: float | None) -> Train
     stage1, candidates = bench.sources(job)
     overrides = [*job.overrides, f"loop.device={device}"]
     if job.relevant:
-        path = bench.out / "relevant" / f"{job.name}.npz"
+        path = _related_file(bench, job)
         _write_related(world.split("train", job.top), path, job.relevant)
         overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
     experiment = Experiment.prepare(
@@ -227,6 +229,16 @@ def _course(trained: TrainedModel) -> dict[str, Any]:
 
 def _losses(row: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in row.items() if name.startswith("loss/")}
+
+
+def _related_file(bench: Bench, job: Job) -> Path:
+    return bench.out / "relevant" / f"{job.name}.npz"
+
+
+def _related_share(bench: Bench, job: Job) -> float:
+    """The share of all ordered pairs of training captions that are potentially relevant."""
+    pairs = read_relevant_pairs(_related_file(bench, job))
+    return len(pairs) / (pairs.count * (pairs.count - 1))
 
 
 def _write_related(split: Split, path: Path, theta: float) -> None:

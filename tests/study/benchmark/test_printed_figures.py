@@ -42,7 +42,7 @@ ELSEWHERE = {
     "papers/004-prem.md": ("| part",),
 }
 """Pages with results, and the heads of their tables that are none, or are compared elsewhere."""
-RESULTS = [ROOT / "benchmarks" / "comparison" / name for name in ("third", "large")]
+RESULTS = [ROOT / "benchmarks" / "comparison" / name for name in ("third", "large", "pool-small")]
 PAGES = [
     ROOT / "README.md",
     *(

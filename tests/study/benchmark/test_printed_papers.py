@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from printed import compared, sentences
-from stored import ROOT, THIRD, cell, rows
+from stored import ROOT, SMALL, THIRD, cell, rows
 
 PAPERS = ROOT / "docs" / "papers"
 NDCG = "nDCG@20,IoU>=0.5"
@@ -72,6 +72,10 @@ def stored() -> dict[str, dict[str, Numbers]]:
                 4_045_230 / (12_404 * 12_403),
                 *(THIRD.ndcg(job) for job in ("xml-pr-related", "xml-sl-pr-related", "xml-n1")),
             ],
+            "**In one pool, on pictures": [
+                *(SMALL.spread(job)[0] for job in ("xml-n1", "xml-sl", "xml-pr", "xml-sl-pr")),
+                SMALL.ndcg("xml-pr-related"),
+            ],
             "**The sweeps and the ablation": [*xml, xml[0] - xml[1]],
             "- *The threshold.*": [
                 small("pr-sent-0.5"),
@@ -118,6 +122,10 @@ def stored() -> dict[str, dict[str, Numbers]]:
                 THIRD.ndcg("prem-n20"),
                 THIRD.ndcg("prem-video-only-truth"),
                 THIRD.ndcg("prem-video-only"),
+            ],
+            "**In one pool**": [
+                *(SMALL.ndcg(job) for job in ("prem-n20", "xml-n20", "prem-longer", "xml-longer")),
+                SMALL.ndcg("prem-given-n20"),
             ],
         },
     }

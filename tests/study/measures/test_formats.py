@@ -330,7 +330,7 @@ def test_a_preset_lets_in_what_its_release_lets_in(tmp_path: Path, preset: str) 
 def test_recall_counts_an_iou_of_exactly_the_threshold_and_the_last_rank(
     end: float, before: int, right: list[str]
 ) -> None:
-    """A moment of [0, 4]; so many answers in another video come first."""
+    """A moment of [0, 4], behind answers in another video."""
     answers = [*([[1, 0.0, 4.0, 1.0]] * before), [0, 0.0, end, 0.5]]
     submission = {"video2idx": {"v": 0, "w": 1}, "VCMR": [{"desc_id": 1, "predictions": answers}]}
     found = tvr_recall(submission, [{"desc_id": 1, "vid_name": "v", "ts": [0, 4]}])["VCMR"]
