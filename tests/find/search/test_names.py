@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 from unicodedata import normalize
@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from moviola.errors import LibraryError, NotFound
 from moviola.files.array_file import write_sealed_arrays
-from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, stems_in
+from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, repair, stems_in, verify
+from moviola.library.derived import name_table
 from moviola.library.derived.name_table import publish_names
 from moviola.library.disk.row_parts import FACTS
 from moviola.library.disk.video_table import VideoTable
@@ -280,8 +281,58 @@ def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library
     store = named_library.store
     state = store.catalogue.generation, store.searchable()
     assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def flip(path: Path) -> None:
+    harmed = bytearray(path.read_bytes())
+    harmed[len(harmed) // 2] ^= 4
+    path.write_bytes(harmed)
+
+
+@pytest.mark.parametrize("harm", [cut, flip, Path.unlink])
+@pytest.mark.parametrize("name", ["meanings-*.part", "meanings.json"])
+def test_lost_vectors_of_names_change_no_answer(
+    named_library: Library, name: str, harm: Callable[[Path], None]
+) -> None:
+    """A reader makes them in memory; ``verify`` names what is damaged, and a repair makes it again, to the
+    byte.
+    """
+
+    def answers() -> list[object]:
+        with Library(named_library.folder, read_only=True) as opened:
+            return [
+                opened.search(query, by=by) for query in ("the seashore", "tower") for by in ("all", "named")
+            ]
+
+    expected = answers()
+    assert "named" in str(expected[0])
+    (path,) = (named_library.folder / FACTS).glob(name)
+    whole = path.read_bytes()
+    harm(path)
+    assert answers() == expected
+    missing = harm is Path.unlink
+    found = [problem.message.partition(":")[0] for problem in verify(named_library.store)]
+    if not (missing and name == "meanings.json"):  # a set that was never published is not damaged
+        assert found == [f"cache/facts/{'meanings.json' if missing else path.name}"]
+        assert [problem.message.partition(":")[0] for problem in repair(named_library.store)] == found
+    else:
+        named_library.index(named_library.folder.parent)
+    assert path.read_bytes() == whole and verify(named_library.store) == [] and answers() == expected
+
+
+def test_very_many_lost_vectors_are_left_to_the_next_writer(
+    named_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of names are compared all the same, and nothing is encoded."""
+    store = named_library.store
     (store.folder / FACTS / "meanings.json").write_bytes(b"damaged")
-    table = names_in(store, *state)
+    monkeypatch.setattr(name_table, "_FEW_NAMES", 2)
+    monkeypatch.setattr(name_table, "_encoded", None)
+    table = names_in(store, store.catalogue.generation, store.searchable())
     assert table.vector_of() == {} and table.counts.tolist() == [3, 3] and not table.has_meanings
 
 

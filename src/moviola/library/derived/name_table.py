@@ -37,7 +37,7 @@ from moviola.library.derived.video_names import (
 )
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.kinds import Arrays, Bytes, Holders, Kind, Numbers
-from moviola.library.disk.row_parts import AT_ONCE, FACTS, Part, RowParts, RowSet
+from moviola.library.disk.row_parts import AT_ONCE, FACTS, Part, RowParts, RowSet, are_among
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.segments import normalised
 
@@ -53,6 +53,8 @@ _VERSION = "9"
 """Raised when names have other stems."""
 # Of one file, `cache/names.table`, in which names lay before, kinds whose vectors are the same.
 _EARLIER = ("4", "5", "6", "7", "8")
+# Names whose vectors a reader makes where they are lost; more would keep a search waiting for many seconds.
+_FEW_NAMES = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ class NameTable:
     def rows(self) -> Integers:
         """(n,) int64 rising, row numbers of the videos whose names have a vector."""
         known = self.meanings.rows
-        found = [part.rows[part.there][np.isin(_meanings(part), known)] for part in self.names.parts]
+        found = [part.rows[part.there][are_among(_meanings(part), known)] for part in self.names.parts]
         return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
     @property
@@ -195,7 +197,7 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
     libraries, words weigh as in all names.
     """
     if not store.parts and (parts := _NamesOf(store).at(generation)):
-        return NameTable(parts, _meanings_of(store))
+        return NameTable(parts, _meanings_of(store, parts))
     catalogue = store.catalogue
     names = VideoNames.of(videos, catalogue.copies(), catalogue.sayings(), catalogue.languages())
     texts = {*names.distinctive.values()}
@@ -355,10 +357,18 @@ def _meaning_set(store: LibraryStore) -> RowSet:
     return RowSet(store.folder / FACTS, "meanings", _MEANINGS, dict.fromkeys(_MEANINGS, form))
 
 
-def _meanings_of(store: LibraryStore) -> RowParts:
-    """Published vectors of distinctive words."""
-    known = _meaning_set(store).known(content=True)
-    return known[0] if known else _in_memory(_earlier(store))
+def _meanings_of(store: LibraryStore, names: RowParts | None = None) -> RowParts:
+    """Published vectors of distinctive words. Where their files are damaged or away, those of ``names`` are
+    made in memory, if they are not very many.
+    """
+    if known := _meaning_set(store).known(content=True):
+        return known[0]
+    vectors = _earlier(store)
+    if names is not None and store.settings.sentence_encoder:
+        texts = {*_texts_without(names, np.empty(0, np.int64)).values()}
+        if 0 < len(missing := sorted(texts - vectors.keys())) <= _FEW_NAMES:
+            vectors |= zip(missing, _encoded(store, missing), strict=True)
+    return _in_memory(vectors)
 
 
 def _publish_meanings(store: LibraryStore, names: _NamesOf, *, encode: bool) -> None:
@@ -394,7 +404,7 @@ def _texts_without(names: RowParts, known: Integers) -> dict[int, str]:
     texts: dict[int, str] = {}
     for part in names.parts:
         numbers = part.columns["meanings"]["numbers"]
-        places = np.flatnonzero(part.there & (numbers >= 0) & ~np.isin(numbers, known))
+        places = np.flatnonzero(part.there & (numbers >= 0) & ~are_among(numbers, known))
         texts |= zip(numbers[places].tolist(), _texts_in(part, places), strict=True)
     return texts
 

@@ -38,7 +38,7 @@ from moviola.files.parts import (
 )
 from moviola.library.disk.kinds import Arrays, Kind
 
-__all__ = ["AT_ONCE", "FACTS", "Make", "Part", "RowParts", "RowSet", "damaged_parts"]
+__all__ = ["AT_ONCE", "FACTS", "Make", "Part", "RowParts", "RowSet", "are_among", "damaged_parts"]
 
 FACTS = Path("cache") / "facts"
 """The folder of the sets in a library."""
@@ -61,6 +61,16 @@ Make = Callable[[Sequence[int]], tuple[Integers, Mapping[str, Arrays]]]
 """Row numbers (n,) int64, rising, of those of some videos that are there, and the arrays of each column."""
 Widen = Callable[["RowParts", Collection[int]], Collection[int]]
 """Of a set and the videos that have changed: these, and others whose columns change with them."""
+
+
+def are_among(values: Integers, rising: Integers) -> NDArray[np.bool_]:
+    """Which of values (n,) are among others (m,), rising: :func:`numpy.isin` sorts both again, and imports
+    half of NumPy for that.
+    """
+    if not len(rising):
+        return np.zeros(len(values), np.bool_)
+    found: NDArray[np.bool_] = rising[np.minimum(np.searchsorted(rising, values), len(rising) - 1)] == values
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +104,8 @@ class Part:
 
     def without(self, rows: Integers) -> Part:
         """The part with some videos, rising, gone."""
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        gone = np.union1d(self.gone, places[self.rows[places] == rows])
+        places = np.searchsorted(self.rows, rows)
+        gone = np.union1d(self.gone, places[are_among(rows, self.rows)])
         if len(gone) == len(self.gone):
             return self
         return Part(self.rows, self.columns, gone, self.file, self.written)
