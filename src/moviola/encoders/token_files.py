@@ -16,9 +16,12 @@ from moviola.errors import DataError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["TOKENIZER_FILES", "has_tokenizer", "read_tokenizer"]
+__all__ = ["SPECIAL", "TOKENIZER_FILES", "has_tokenizer", "is_lower", "read_tokenizer", "read_vocabulary"]
 
 TOKENIZER_FILES = "tokenizer.json, vocab.txt, or vocab.json with merges.txt"
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+"""Tokens of a ``vocab.txt`` that stand for no text, unless a text has them by name."""
 
 _CLIP_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 """What CLIP's byte pairs are joined within: letters, single digits, other signs, English endings."""
@@ -59,13 +62,38 @@ def _file_of(folder: Path) -> Path | None:
 
 def _word_pieces(checkpoint: Checkpoint) -> Tokenizer:
     """That of ``vocab.txt``, of texts in lower case unless ``do_lower_case`` is false."""
-    import tokenizers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     path = checkpoint.folder / "vocab.txt"
-    lower = bool(checkpoint.json("tokenizer_config.json").get("do_lower_case", True))
-    vocabulary = tokenizers.models.WordPiece.read_file(str(path))
-    made = tokenizers.BertWordPieceTokenizer(vocabulary, lowercase=lower)
-    return tokenizers.Tokenizer.from_str(made.to_str())
+    made = Tokenizer(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
+    numbers = {name: number for name in SPECIAL if (number := made.token_to_id(name)) is not None}
+    if lacking := [name for name in ("[UNK]", "[CLS]", "[SEP]") if name not in numbers]:
+        raise DataError(f"{path}: not a readable tokenizer (lacks {lacking[0]}); fetch the checkpoint again")
+    made.add_special_tokens([*numbers])
+    made.normalizer = normalizers.BertNormalizer(lowercase=is_lower(checkpoint))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(*((name, numbers[name]) for name in ("[SEP]", "[CLS]")))
+    return made
+
+
+def is_lower(checkpoint: Checkpoint) -> bool:
+    """Whether a tokenizer of ``vocab.txt`` has texts in lower case."""
+    return bool(checkpoint.json("tokenizer_config.json").get("do_lower_case", True))
+
+
+def read_vocabulary(checkpoint: Checkpoint) -> dict[str, int] | None:
+    """Ids by token of a checkpoint whose tokenizer is its ``vocab.txt``; None where it is another, or the
+    file lacks a token that all have, of which the library complains.
+    """
+    path = _file_of(checkpoint.folder)
+    if path is None or path.name != "vocab.txt":
+        return None
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    numbers = dict(zip(map(str.rstrip, lines), range(len(lines)), strict=True))
+    return numbers if numbers.keys() >= set(SPECIAL) else None
 
 
 def _byte_pairs(checkpoint: Checkpoint) -> Tokenizer:

@@ -15,7 +15,14 @@ from typing import Any
 
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.sections import Section
-from moviola.encoders.token_files import TOKENIZER_FILES, read_tokenizer
+from moviola.encoders.token_files import (
+    SPECIAL,
+    TOKENIZER_FILES,
+    is_lower,
+    read_tokenizer,
+    read_vocabulary,
+)
+from moviola.encoders.word_pieces import WordPieces
 from moviola.errors import DataError, MissingDependency, MissingModel
 
 __all__ = [
@@ -167,8 +174,18 @@ def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: Section,
 
 def open_tokenizer(checkpoint: Checkpoint, longest: int) -> Tokenizer:
     """The checkpoint's tokenizer, cutting at ``longest`` ids; by the ``tokenizers`` library where it has the
-    files for that.
+    files for that, but for what needs no library (:mod:`moviola.encoders.word_pieces`).
     """
+    if (vocabulary := read_vocabulary(checkpoint)) is None:
+        return _open_by_library(checkpoint, longest)
+    pieces = WordPieces(
+        vocabulary, longest, lower=is_lower(checkpoint),
+        library=lambda: _open_by_library(checkpoint, longest).encode,
+    )  # fmt: skip
+    return Tokenizer(pieces.encode, vocabulary.get, frozenset(vocabulary[name] for name in SPECIAL))
+
+
+def _open_by_library(checkpoint: Checkpoint, longest: int) -> Tokenizer:
     tokenizer = read_tokenizer(checkpoint)
     if tokenizer is None:
         return _open_by_transformers(checkpoint, longest)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ import pytest
 from transformers.models.clip.tokenization_clip import CLIPTokenizer
 from transformers.models.roberta.tokenization_roberta import RobertaTokenizer
 
-from moviola.encoders import Checkpoint
+from moviola.encoders import Checkpoint, tokens
+from moviola.encoders.sentence_models import MINILM_FOLDER
 from moviola.encoders.token_files import read_tokenizer
 from moviola.encoders.tokens import open_tokenizer
 from moviola.errors import DataError
@@ -68,6 +71,32 @@ def test_byte_pairs_of_roberta(tmp_path: Path) -> None:
     theirs = RobertaTokenizer(vocab=vocabulary, merges=pairs)
     ours = open_tokenizer(Checkpoint("roberta", tmp_path, ""), 64)
     assert ours.encode(TEXTS) == [theirs(text)["input_ids"] for text in TEXTS]
+
+
+@pytest.mark.usefixtures("without_transformers")
+def test_word_pieces_are_those_of_the_library() -> None:
+    """Of texts in ASCII, which need no library, also with control characters, words that are too long, and
+    tokens by name; and of the others, which need it.
+    """
+    checkpoint = Checkpoint("minilm", MINILM_FOLDER, "")
+    ours, theirs = tokens.open_tokenizer(checkpoint, 32), tokens._open_by_library(checkpoint, 32)
+    assert ours.special == theirs.special and ours.id_of("[SEP]") == theirs.id_of("[SEP]") == 102
+    draw = random.Random(0)
+    words = (Path(MINILM_FOLDER) / "vocab.txt").read_text(encoding="utf-8").split()
+    texts = [*TEXTS, "a [SEP] b", "[ sep ]", "x" * 100, "x" * 101, "unbelievableness's", "A\x00b\x0bc\x7fd"]
+    texts += ["".join(map(chr, draw.choices(range(128), k=40))) for _ in range(400)]
+    texts += [" ".join(draw.choices(words, k=40)) for _ in range(100)]
+    assert ours.encode(texts) == theirs.encode(texts)
+
+
+def test_a_text_in_ascii_needs_no_library() -> None:
+    """It would take a fifteenth of a first search."""
+    code = (
+        "import sys; from moviola.encoders import load_sentence_encoder; "
+        "load_sentence_encoder('minilm').encode_text(['A car, on a road']); "
+        "sys.exit('tokenizers' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_what_cannot_be_read_is_named(make_clip: Callable[..., Path]) -> None:
