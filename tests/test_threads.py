@@ -30,6 +30,22 @@ found |= {name: os.environ[name] for name in ("OMP_WAIT_POLICY", "OPENBLAS_THREA
 print(json.dumps(found))
 """
 
+LATER = """
+import json
+import moviola
+from threadpoolctl import threadpool_info
+from moviola.threads import one_blas_thread
+
+def blas():
+    return sorted({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
+
+with one_blas_thread():  # as a server is
+    import scipy.linalg, faiss
+    with one_blas_thread():
+        found = {"inside": blas()}
+print(json.dumps(found | {"after": blas()}))
+"""
+
 READER = """
 import json
 from moviola.encoders.readers.rapid import RapidOcrReader
@@ -54,6 +70,11 @@ def asked(program: str, **environment: str) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_a_library_that_a_search_brings_later_is_limited_too() -> None:
+    """Modules are imported where they are used; a server is inside before that, for as long as it serves."""
+    assert asked(LATER) == {"inside": [1], "after": asked(LIBRARIES)["blas"]}
 
 
 def test_no_pool_has_more_threads_than_there_are_cores_and_none_spins() -> None:

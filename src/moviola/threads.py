@@ -15,6 +15,7 @@ no slower (``benchmarks/online.md``). And waiting threads sleep: :func:`sleep_wh
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -78,9 +79,18 @@ def reading_threads() -> int:
     return max(1, compute_threads() // 2)
 
 
-@cache
+# Modules that bring BLAS libraries of their own; each is there once its library is.
+_BRINGING = ("scipy.linalg._fblas", "faiss.class_wrappers")
+
+
 def _blas() -> Any:
-    """The BLAS libraries of this process; finding them takes a hundred times as long as setting them."""
+    """The BLAS libraries of this process so far."""
+    return _blas_with(frozenset(name for name in _BRINGING if name in sys.modules))
+
+
+@cache
+def _blas_with(_brought: frozenset[str]) -> Any:
+    # Finding them takes a hundred times as long as setting them.
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
@@ -104,7 +114,7 @@ def blas_kernels() -> frozenset[str]:
 
 
 _lock = threading.Lock()
-_inside: list[Any] = []  # an entry per block that is inside; the first is the limit that holds for all
+_inside: list[list[Any]] = []  # an entry per block that is inside; the first has the limits that hold for all
 
 
 @contextmanager
@@ -112,17 +122,22 @@ def one_blas_thread() -> Iterator[None]:
     """While inside, NumPy's matrix products use one thread; usable as a decorator, too. A question to a
     library is inside, and a server as long as it serves.
 
-    The number belongs to the whole process, so it is restored at the last exit, in whatever thread.
+    The number belongs to the whole process, so it is restored at the last exit, in whatever thread. A library
+    that is loaded meanwhile is limited when the next block is entered.
     """
     with _lock:
         _take_control()
-        _inside.append(None if _inside else _blas().limit(limits=ONE))
+        _inside.append([])
+        limited, libraries = _inside[0], _blas()
+        if all(known is not libraries for known, _ in limited):
+            limited.append((libraries, libraries.limit(limits=ONE)))
     try:
         yield
     finally:
         with _lock:
-            if (limit := _inside.pop()) is not None:
-                _take_control()
+            _take_control()
+            limited = _inside.pop()
+            for _, limit in reversed(limited):
                 limit.restore_original_limits()
             _take_control()
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders import towers
 from moviola.encoders.checkpoints import (
@@ -30,7 +29,6 @@ from moviola.encoders.checkpoints import (
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.formats import described
-from moviola.encoders.graphs import frames_graph, texts_graph
 from moviola.encoders.pictures import scaled_places
 from moviola.encoders.shapes import check_frames_tower, check_texts_tower
 from moviola.encoders.texts import CheckpointEncoder, check_texts
@@ -40,6 +38,9 @@ from moviola.encoders.weights import Weights
 from moviola.errors import DataError
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
+
+if TYPE_CHECKING:
+    from moviola.compiled import Source
 
 __all__ = ["ClipEncoder", "open_checkpoint", "read_frame_size"]
 
@@ -271,6 +272,8 @@ class ClipEncoder(CheckpointEncoder):
     @cached_property
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         if self._is_compiled:
+            from moviola.compiled import Compiled, cache_folder
+
             compiled = Compiled(cache_folder(), self._frames_source())
             if self._is.frames.varied:
                 return lambda images: compiled(images, self._places(*images.shape[1:3]))[0]
@@ -305,6 +308,9 @@ class ClipEncoder(CheckpointEncoder):
         return image_features(model)
 
     def _frames_source(self) -> Source:
+        from moviola.compiled import Source
+        from moviola.encoders.graphs import frames_graph
+
         return Source(
             name=f"{self.id} frames",
             revision=self.revision,
@@ -327,6 +333,8 @@ class ClipEncoder(CheckpointEncoder):
         return ids, present, self._weights.rows(towers.WORDS, ids)
 
     def _graph(self) -> Any:
+        from moviola.encoders.graphs import texts_graph
+
         return texts_graph(self._own_weights(), self._is.text_settings, self._is.texts)
 
     def _by_torch(self) -> Callable[..., Any]:

@@ -25,14 +25,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, fingerprint, packaged_revision
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.e5 import ANCHORS, open_bridge
 from moviola.encoders.efficientnet import PIXELS
-from moviola.encoders.graphs import classified_frames
 from moviola.encoders.sentence_models import MINILM, open_sentence_encoder
 from moviola.encoders.sentences import SentenceEncoder
 from moviola.encoders.texts import check_texts
@@ -261,6 +259,9 @@ class ConseEncoder(OnDevice):
     def _seen(self) -> Callable[[NDArray[np.uint8]], tuple[Floats, ...]]:
         """From frames to the layer before the classes (n, 1280), and the classes' probabilities (n, 1000)."""
         if self._choice.is_compiled:
+            from moviola.compiled import Compiled, Source, cache_folder
+            from moviola.encoders.graphs import classified_frames
+
             source = Source(
                 name=f"{self.id} frames",
                 revision=self.revision,

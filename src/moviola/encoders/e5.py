@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from moviola.compiled import Compiled, cache_folder
 from moviola.encoders.checkpoints import Checkpoint, packaged_revision, read_json
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.packed import PackedModel
@@ -21,6 +20,9 @@ from moviola.encoders.sentences import SentenceEncoder
 from moviola.encoders.tokens import Tokenizer
 from moviola.encoders.weights import Weights
 from moviola.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from moviola.compiled import Compiled
 
 __all__ = [
     "ANCHORS",
@@ -107,6 +109,8 @@ class E5Encoder(SentenceEncoder):
 
     @property
     def _planned(self) -> dict[int, Compiled]:
+        from moviola.compiled import cache_folder
+
         return _planned(cache_folder())
 
     @property

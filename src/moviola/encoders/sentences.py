@@ -21,7 +21,6 @@ from moviola.encoders.chain import read_chain
 from moviola.encoders.checkpoints import Checkpoint, languages_of_card, read_json
 from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.graphs import sentence_states
 from moviola.encoders.sections import tower_settings
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.token_rows import TokenRows
@@ -267,6 +266,8 @@ class SentenceEncoder(CheckpointEncoder):
         return ids, present, self._weights.rows(WORDS, ids)
 
     def _graph(self) -> Any:
+        from moviola.encoders.graphs import sentence_states
+
         return sentence_states(self._own_weights(), self._config)
 
     def _by_torch(self) -> Callable[..., Any]:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.token_rows import rounded_up
@@ -34,6 +33,8 @@ from moviola.threads import ONE, compute_threads, few_threads, one_blas_thread
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+    from moviola.compiled import Compiled
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
@@ -228,6 +229,8 @@ class CheckpointEncoder(OnDevice):
         return {}
 
     def _compiled(self, threads: int) -> Tower:
+        from moviola.compiled import Compiled, Source, cache_folder
+
         if threads not in self._planned:
             name, revision = self._tower_name
             source = Source(f"{name} texts", revision, self._graph, threads)

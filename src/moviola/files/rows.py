@@ -56,8 +56,8 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d{1,2}(?:[.,]\d+)?)")
 # With a comma before the decimals, and perhaps full stops between thousands.
 _COMMA = re.compile(r"([-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+)")
 # With blanks or apostrophes between thousands.
-_SPACED = re.compile(r"([-+]?\d{1,3}(?:[ \u00a0\u2009\u202f'\u2019]\d{3})+)(?:[.,](\d+))?")
-_MARKED = re.compile(r"[,: \u00a0\u2009\u202f'\u2019]")
+_SPACED = r"([-+]?\d{1,3}(?:[ \u00a0\u2009\u202f'\u2019]\d{3})+)(?:[.,](\d+))?"
+_MARKED = r"[,: \u00a0\u2009\u202f'\u2019]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +332,7 @@ def _separator(text: str, required: Sequence[str]) -> str:
 def _make_plain(rows: Sequence[list[str]], place: int, name: str, *, between_commas: bool) -> None:
     """Write the numbers of a column without commas and clock times."""
     for row in rows:
-        if _MARKED.search(row[place]):
+        if re.search(_MARKED, row[place]):
             row[place] = _plain_number(row[place].strip(), name, between_commas=between_commas)
 
 
@@ -347,7 +347,7 @@ def _plain_number(cell: str, name: str, *, between_commas: bool) -> str:
             return repr(int(hours or 0) * 3600 + int(minutes) * 60 + seconds)
     elif (comma := _COMMA.fullmatch(cell)) and not (between_commas and len(comma[2]) == 3):
         return f"{comma[1].replace('.', '')}.{comma[2]}"
-    elif spaced := _SPACED.fullmatch(cell):
+    elif spaced := re.fullmatch(_SPACED, cell):
         return f"{re.sub(r'[^-+0-9]', '', spaced[1])}.{spaced[2] or 0}"
     return cell
 

@@ -13,7 +13,7 @@ _SOUNDS = {
     "ph": "f", "wh": "w", "ck": "k", "qu": "kw", "gu(?=[ei])": "g", "(?<=.)y": "i", "c(?=[eiy])": "s",
     "c(?!h)": "k", "x": "ks", "z": "s",
 }  # fmt: skip
-_SOUND = re.compile("|".join(f"({spelt})" for spelt in _SOUNDS))
+_SOUND = "|".join(f"({spelt})" for spelt in _SOUNDS)
 
 
 def most_edits(word: str) -> int:
@@ -30,7 +30,7 @@ def sounds_as(word: str) -> str:
     (True, True)
     """
     values = list(_SOUNDS.values())
-    heard = _SOUND.sub(lambda found: values[(found.lastindex or 1) - 1], word)
+    heard = re.sub(_SOUND, lambda found: values[(found.lastindex or 1) - 1], word)
     return re.sub(r"(.)\1+", r"\1", heard).removesuffix("e")
 
 

@@ -14,15 +14,22 @@ Examples:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from moviola.files.file_rows import FileRows, Rows, rows_in_file
+from moviola.first_use import on_first_use
 from moviola.index.contract import Index, IndexStats
 from moviola.index.files import home_of, load_index, save_index
-from moviola.index.flat import FlatIndex
-from moviola.index.ivf import IVFIndex, IVFPQIndex
-from moviola.index.reranked import RerankedIndex
-from moviola.index.trained import TrainedIndex
-from moviola.index.tuning import DEPTH, Exact, Trial, tune
 from moviola.plugins import plugin, plugins
+
+if TYPE_CHECKING:
+    from moviola.index.flat import FlatIndex
+    from moviola.index.ivf import IVFIndex, IVFPQIndex
+    from moviola.index.reranked import RerankedIndex
+    from moviola.index.trained import TrainedIndex
+    from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FileRows", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index",
@@ -31,8 +38,44 @@ __all__ = [
     "tune",
 ]  # fmt: skip
 
-BACKENDS: dict[str, type[Index]]
-BACKENDS = {"flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex}
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "flat": ("FlatIndex",),
+        "ivf": ("IVFIndex", "IVFPQIndex"),
+        "reranked": ("RerankedIndex",),
+        "trained": ("TrainedIndex",),
+        "tuning": ("DEPTH", "Exact", "Trial", "tune"),
+    },
+)
+
+_CLASSES = {
+    "flat": ("moviola.index.flat", "FlatIndex"),
+    "ivf": ("moviola.index.ivf", "IVFIndex"),
+    "ivfpq": ("moviola.index.ivf", "IVFPQIndex"),
+    "reranked": ("moviola.index.reranked", "RerankedIndex"),
+}
+
+
+class _Backends(Mapping[str, type[Index]]):
+    """Each is imported when it is asked for: a small library needs one."""
+
+    def __getitem__(self, name: str) -> type[Index]:
+        module, kind = _CLASSES[name]
+        found: type[Index] = getattr(import_module(module), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _CLASSES
+
+
+BACKENDS: Mapping[str, type[Index]] = _Backends()
 """The backends by name. A new backend is done when ``tests/find/index/test_conformance.py`` passes for it."""
 
 
@@ -50,7 +93,7 @@ def suited(count: int, present: str = "") -> str:
     return "reranked" if count >= (_FEW if present == "reranked" else _MANY) else "flat"
 
 
-def backends_of(setting: str) -> dict[str, type[Index]]:
+def backends_of(setting: str) -> Mapping[str, type[Index]]:
     """:data:`BACKENDS`, and the type for a setting that is the name of a plug-in, or an address of its
     servers.
 
@@ -75,8 +118,9 @@ def name_of(setting: str) -> str:
 
 def backend_of(index: Index) -> str:
     """The name of an index's type in :func:`backends_of`."""
-    for name, kind in BACKENDS.items():
-        if type(index) is kind:
+    own = type(index)
+    for name, home in _CLASSES.items():
+        if home == (own.__module__, own.__qualname__):
             return name
     entries = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(index).__mro__}
     return next(name_of(one.point.name) for one in plugins("moviola.indexes") if one.point.value in entries)

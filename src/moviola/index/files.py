@@ -17,7 +17,7 @@ would take longer than any search. ``thorough`` compares all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,7 +189,7 @@ def _joined(deltas: Sequence[_Delta]) -> _Delta:
 
 
 def load_index(
-    folder: Path, name: str, backends: dict[str, type[Index]], *, thorough: bool = False
+    folder: Path, name: str, backends: Mapping[str, type[Index]], *, thorough: bool = False
 ) -> tuple[Index, str] | None:
     """The published index and its tag, or None when there is none yet.
 
@@ -235,7 +235,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return about.st_ino, about.st_mtime_ns
 
 
-def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: bool) -> tuple[Index, str]:
+def _loaded(path: Path, name: str, backends: Mapping[str, type[Index]], thorough: bool) -> tuple[Index, str]:
     manifest = _Manifest.read(path)
     kind = backends.get(manifest.backend)
     if kind is None:

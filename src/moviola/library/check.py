@@ -35,8 +35,9 @@ from moviola.library.disk.catalogue import ShotRow, VideoRow
 from moviola.library.disk.database import is_kept_from
 from moviola.library.disk.disk_cache import damaged_in_cache
 from moviola.library.disk.lock import is_being_written
-from moviola.library.disk.models_in_use import NONE, ROLES, require_intact
+from moviola.library.disk.models_in_use import NONE, ROLES
 from moviola.library.disk.places import Copy, present_path, root_of
+from moviola.library.disk.searching_models import require_intact
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import require_fitting

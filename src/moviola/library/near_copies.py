@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.derived.indexes import current_index, piece_vectors
+from moviola.library.disk.disk_cache import COPIES_FILE
 from moviola.library.disk.fingerprints import aligned
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
@@ -36,8 +37,6 @@ __all__ = [
     "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "by_certainty", "exact_copies",
     "find_near_copies", "known_copies", "known_pairs", "without_fingerprint",
 ]  # fmt: skip
-
-COPIES_FILE = Path("cache") / "copies.table"
 
 # Nearest segments of each, and of the videos that hold them those that are compared.
 _SEGMENTS, _VIDEOS = 80, 16

@@ -48,14 +48,14 @@ __all__ = [
     "lines_of",
 ]  # fmt: skip
 
-_PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_PART = r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?"
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*")
 _EARTH = 6_371_008.8
 """Metres, mean radius."""
 _UNSURE = 1.0
 """Metres, above all differences by rounding: on the other side of the earth they are some decimetres."""
 _NEARBY = 1_000.0
-_NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
+_NEAR = r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?"
 _TICK = timedelta(microseconds=1)
 
 Bounds = tuple[float | None, float | None]
@@ -143,7 +143,7 @@ class Near:
     def parse(cls, text: str, what: str = "near") -> Self:
         """``52.52,13.40,5km`` or ``52.52,13.40,300m``; a number alone are kilometres, no distance 1 km."""
         require_kind(what, text, str, "a text, 52.52,13.40,5km")
-        match = _NEAR.fullmatch(text.strip())
+        match = re.fullmatch(_NEAR, text.strip())
         if not match:
             raise InvalidValue(
                 f"{what} {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km"
@@ -323,7 +323,7 @@ def _periods(text: str | None, what: str) -> tuple[datetime | None, datetime | N
 
 def _period(text: str, what: str) -> tuple[datetime, datetime]:
     """The first and the last moment of a year, a month, a day, or a time."""
-    match = _PART.fullmatch(text.strip())
+    match = re.fullmatch(_PART, text.strip())
     try:
         if not match:
             moment = datetime.fromisoformat(text.strip())

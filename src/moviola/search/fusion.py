@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library.near_copies import KnownCopies
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.search.found import Candidate
 from moviola.search.options import SearchOptions
 from moviola.temporal import fold
 from moviola.types import CopiedMoment, Moment, Span
+
+if TYPE_CHECKING:
+    from moviola.library.near_copies import KnownCopies
 
 __all__ = ["MOST", "columns_of", "folded", "fused", "ranked", "with_odds_times", "without_copies"]
 

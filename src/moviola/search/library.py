@@ -28,32 +28,31 @@ from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.library import (
     Catalogue,
     LibraryStore,
-    Recording,
     Settings,
     VideoRow,
-    recordings_of,
     taken_of,
 )
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
 from moviola.search.asked import Asked
 from moviola.search.checking import Checker, checked_answers, checking, require_checker
-from moviola.search.concepts import Concepts
-from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.filters import COLUMNS
 from moviola.search.found import SearchResult
 from moviola.search.options import OptionChanges, SearchOptions
 from moviola.search.queries import SearchQuery, as_query
-from moviola.search.saved import SavedSearches
 from moviola.search.searcher import Searcher
-from moviola.search.suggestions import Completions, ExampleReader, complete, video_names
 from moviola.search.times import is_integer
 from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind
 
 if TYPE_CHECKING:
-    from moviola.library import Indexer, IngestReport
+    from moviola.library import Indexer, IngestReport, Recording
+    from moviola.library.disk.kinds import TextValues
     from moviola.library.userdata.entries import UserData
+    from moviola.search.concepts import Concepts
+    from moviola.search.facets import FacetCounts
+    from moviola.search.saved import SavedSearches
+    from moviola.search.suggestions import Completions, ExampleReader, VideoName
 
     def _of_library(
         method: Callable[Concatenate[Indexer, Given], Value],
@@ -101,7 +100,6 @@ class Library:
         indexer: what changes its videos, models and index: ``remove``, ``restore``, ``move``, ``use`` and
             others; see :class:`moviola.library.Indexer`.
         index: the indexer's :meth:`moviola.library.Indexer.index`, which everybody needs.
-        concepts: what marks have taught; see :class:`moviola.search.Concepts`.
         checker: a model that looks at moments where a search asks for it by ``check``
             (:class:`moviola.looker.Looker`); None, as at first: nothing is sent anywhere.
 
@@ -146,17 +144,9 @@ class Library:
         self.store = store
         self._searcher = Searcher(self.store)
         self.checker: Checker | None = None
-        self.concepts = Concepts(self.store, self._searcher)
-        self._facets = _PerGeneration(self.store, count_facets)
-        self._names = _PerGeneration(self.store, video_names)
         self._orders = _PerGeneration[dict[Order, list[VideoRow]]](
             self.store, lambda store: {"name": store.catalogue.videos()}
         )
-        self._recordings = _PerGeneration(
-            self.store, lambda store: recordings_of(store.catalogue.videos(), store.catalogue.captures())
-        )
-        by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
-        self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
     def close(self) -> None:
         """Close the library's files; one whose features are still in use, when these go."""
@@ -186,6 +176,42 @@ class Library:
         def index(self) -> Callable[..., IngestReport]:
             """The indexer's :meth:`moviola.library.Indexer.index`, with its arguments."""
             return self.indexer.index
+
+    # -- parts, each imported where it is used ------------------------------------------------------------
+
+    @cached_property
+    def concepts(self) -> Concepts:
+        """What marks have taught, under names that queries can hold."""
+        from moviola.search.concepts import Concepts
+
+        return Concepts(self.store, self._searcher)
+
+    @cached_property
+    def _facets(self) -> _PerGeneration[tuple[FacetCounts, TextValues]]:
+        from moviola.search.facets import count_facets
+
+        return _PerGeneration(self.store, count_facets)
+
+    @cached_property
+    def _names(self) -> _PerGeneration[list[VideoName]]:
+        from moviola.search.suggestions import video_names
+
+        return _PerGeneration(self.store, video_names)
+
+    @cached_property
+    def _recordings(self) -> _PerGeneration[Mapping[str, Recording]]:
+        from moviola.library import recordings_of
+
+        return _PerGeneration(
+            self.store, lambda store: recordings_of(store.catalogue.videos(), store.catalogue.captures())
+        )
+
+    @cached_property
+    def _examples(self) -> ExampleReader:
+        from moviola.search.suggestions import ExampleReader
+
+        by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
+        return ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
     # -- contents ----------------------------------------------------------------------------------------
 
@@ -234,6 +260,8 @@ class Library:
 
         Read once per state of the library.
         """
+        from moviola.search.facets import with_tags
+
         return with_tags(*self._facets.get(), self._tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
@@ -247,6 +275,8 @@ class Library:
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
         require_kind("text", text, str, "the beginning of a word")
+        from moviola.search.suggestions import complete
+
         _require_most(most)
         return complete(self._names.get(), self._tagged(), text, most)
 
@@ -264,6 +294,8 @@ class Library:
     @property
     def saved(self) -> SavedSearches:
         """Saved searches, as questions."""
+        from moviola.search.saved import SavedSearches
+
         return SavedSearches(self.userdata, self.search)
 
     def __repr__(self) -> str:

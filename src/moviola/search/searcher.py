@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from moviola.library import (
     background_of,
     concept_name,
 )
-from moviola.library.near_copies import COPIES_FILE, KnownCopies
+from moviola.library.disk.disk_cache import COPIES_FILE
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
 from moviola.search.chosen import Chosen
@@ -49,6 +50,9 @@ from moviola.search.understanding import understood
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
 from moviola.types import CueKind, Query, require_kind, several
+
+if TYPE_CHECKING:
+    from moviola.library.near_copies import KnownCopies
 
 __all__ = ["Searcher"]
 
@@ -85,7 +89,7 @@ class Searcher:
         self._retrievals: dict[tuple[bool, str], tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._backgrounds: dict[str, tuple[object, Background]] = {}
         self._scale_of_meaning: tuple[object, Meaning | None] | None = None
-        self._known_copies: tuple[tuple[int, ...], KnownCopies] = (), KnownCopies()
+        self._known_copies: tuple[tuple[int, ...], KnownCopies | None] = (), None
         self._chosen: dict[str, Chosen] = {}
         self._texts = KeptTexts()
 
@@ -261,10 +265,10 @@ class Searcher:
 
         return tags_in(self._store)
 
-    def _copies(self) -> KnownCopies:
+    def _copies(self) -> KnownCopies | None:
         found = [_found_at(part.folder / COPIES_FILE) for part in self._store.parts or (self._store,)]
         if not any(found) and not self._store.parts:
-            return KnownCopies()
+            return None
         from moviola.library.united_store import copies_in
 
         state = (*found, self._store.catalogue.generation)

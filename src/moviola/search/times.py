@@ -13,7 +13,7 @@ from moviola.types import require_kind
 
 __all__ = ["is_integer", "is_number", "parse_range", "parse_seconds"]
 
-_CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?")
+_CLOCK = r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?"
 Bound = TypeVar("Bound")
 
 
@@ -26,7 +26,7 @@ def parse_seconds(text: str, what: str) -> float:
     >>> parse_seconds("1:02:03.5", "time")
     3723.5
     """
-    found = _CLOCK.fullmatch(text.strip())
+    found = re.fullmatch(_CLOCK, text.strip())
     hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (math.inf,) * 3
     total = hours * 3600 + minutes * 60 + seconds
     if not found or (found[2] is not None and seconds >= 60) or math.isinf(total):

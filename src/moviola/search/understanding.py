@@ -46,25 +46,21 @@ _LEADING = re.compile(
     r"|could|will|would|having|being)$",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"^(?:any|an?|the|be|have|having|been|being|there)\s+", re.IGNORECASE)
-_ALTERNATIVES = re.compile(r"\s*(?:[,;，；、]|\b(?:or|oder|ou)\b)\s*", re.IGNORECASE)
+_ARTICLE = r"(?i)^(?:any|an?|the|be|have|having|been|being|there)\s+"
+_ALTERNATIVES = r"(?i)\s*(?:[,;，；、]|\b(?:or|oder|ou)\b)\s*"
 # The same of texts that are not English, in German, Spanish, French and Chinese; "nicht nur" adds.
-_FOREIGN = re.compile(
-    rf"""(?:{_NEGATION.pattern}
+_FOREIGN = (
+    rf"""(?ix)(?:{_NEGATION.pattern}
         |(?<![@\w])(?:ohne|keine?[rsnm]?|nicht(?!\s+nur\b)|niemals|außer|sin|nunca|excepto|sans|aucune?|sauf)
            (?![\w-])
         |(?<![@\w])pas\s+d(?:e\s|['’])
-        |没有|沒有)\s*""",
-    re.IGNORECASE | re.VERBOSE,
+        |没有|沒有)\s*"""
+)  # fmt: skip
+_LEADING_FOREIGN = (
+    r"(?i)(?:^|[\s,;:.，；：。–—-]+)(?:aber|und|mit|ist|sind|es\s+gibt|gibt\s+es|pero|con|y|que|hay|mais|et|avec"
+    r"|qui|der|die|das)$"
 )
-_LEADING_FOREIGN = re.compile(
-    r"(?:^|[\s,;:.，；：。–—-]+)(?:aber|und|mit|ist|sind|es\s+gibt|gibt\s+es|pero|con|y|que|hay|mais|et|avec|qui"
-    r"|der|die|das)$",
-    re.IGNORECASE,
-)
-_ARTICLE_FOREIGN = re.compile(
-    r"^(?:eine?[rsnm]?|der|die|das|den|dem|hay|una?|el|la|los|las|le|les|du|des|une)\s+", re.IGNORECASE
-)
+_ARTICLE_FOREIGN = r"(?i)^(?:eine?[rsnm]?|der|die|das|den|dem|hay|una?|el|la|los|las|le|les|du|des|une)\s+"
 # Chinese says what is excluded before what is wanted: "a street that has no people".
 _BEFORE = re.compile(r"((?:没有|沒有)[^，,、。；;的]+)的([^，,、。；;]+)")
 _MARKS = ",;:.，；：。、–—-"
@@ -173,16 +169,16 @@ def without_negation(text: str) -> tuple[str, tuple[str, ...]]:
     foreign, quoted = not is_english(text), [match.span() for match in _QUOTED.finditer(text)]
     spoken = _BEFORE.sub(r"\2，\1", _NOBODY.sub("no people", text)) if not quoted else text
     pieces, begin = [], 0
-    for match in (_FOREIGN if foreign else _NEGATION).finditer(spoken):
+    for match in re.finditer(_FOREIGN if foreign else _NEGATION, spoken):
         if match.start() >= begin and not any(start <= match.start() < end for start, end in quoted):
             pieces.append(spoken[begin : match.start()])
             begin = match.end()
     pieces.append(spoken[begin:])
     wanted, *unwanted = (_trimmed(piece, foreign=foreign) for piece in pieces)
     excluded = dict.fromkeys(
-        (_ARTICLE_FOREIGN if foreign else _ARTICLE).sub("", _trimmed(one))
+        re.sub(_ARTICLE_FOREIGN if foreign else _ARTICLE, "", _trimmed(one))
         for piece in unwanted
-        for one in _ALTERNATIVES.split(piece)
+        for one in re.split(_ALTERNATIVES, piece)
     )
     named = tuple(one for one in excluded if re.search(r"\w", one))
     return (wanted, named) if named else (text, ())
@@ -194,5 +190,5 @@ def _trimmed(piece: str, *, foreign: bool = False) -> str:
     while rest != before:
         before, rest = rest, _LEADING.sub("", rest).strip().strip(_MARKS).strip()
         if foreign:
-            rest = _LEADING_FOREIGN.sub("", rest).strip().strip(_MARKS).strip()
+            rest = re.sub(_LEADING_FOREIGN, "", rest).strip().strip(_MARKS).strip()
     return rest

@@ -33,7 +33,7 @@ _LEFT_OUT = [
     *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6DD), 0x93C, 0x9BC, 0xA3C,
 ]  # fmt: skip
 # A nasal before a letter that is spoken at the same place of the mouth.
-_NASAL = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
+_NASAL = "ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"
 # Letters of their own, though they look like another with a mark.
 _OWN = {"й", "ў"}
 
@@ -67,7 +67,7 @@ def plain(text: str) -> str:
     """A text of :func:`cased` without marks, and with one letter for each that is written in several ways."""
     if text.isascii():
         return text.replace("`", "'")
-    return _NASAL.sub("ं", "".join(map(_bare, text)).translate(_table()))
+    return re.sub(_NASAL, "ं", "".join(map(_bare, text)).translate(_table()))
 
 
 def marks_differ(word: str, other: str) -> bool:

@@ -12,8 +12,8 @@ __all__ = ["FURTHER_FORMS"]
 
 _TURKISH_PAST = ("ıyor", "iyor", "uyor", "üyor", "yor", "dı", "di", "du", "dü", "tı", "ti", "tu", "tü")
 _RUSSIAN = "бвгджзклмнпрстфхцчшщ"
-_FLEETING = re.compile(f"([{_RUSSIAN}ьй])([{_RUSSIAN}])[аяоеыи]")
-_HELD = re.compile(f"([{_RUSSIAN}])[еёо]([{_RUSSIAN}])")
+_FLEETING = f"([{_RUSSIAN}ьй])([{_RUSSIAN}])[аяоеыи]"
+_HELD = f"([{_RUSSIAN}])[еёо]([{_RUSSIAN}])"
 
 
 def _german(word: str) -> list[str]:
@@ -39,10 +39,10 @@ def _russian(word: str) -> list[str]:
     """``кошек`` of ``кошка``, ``кошка`` of ``кошек``, ``пил`` of ``пить``."""
     if re.fullmatch(r"\w{2,}ть", word):
         return [word[:-2] + ending for ending in ("л", "ла", "ли")]
-    if found := _FLEETING.fullmatch(word[-3:]):
+    if found := re.fullmatch(_FLEETING, word[-3:]):
         start = word[:-3] + found[1].strip("ьй")
         return [f"{start}{vowel}{found[2]}" for vowel in "еоё"]
-    if found := _HELD.fullmatch(word[-3:]):
+    if found := re.fullmatch(_HELD, word[-3:]):
         return [f"{word[:-3]}{found[1]}{found[2]}{ending}" for ending in "аои"]
     return []
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from moviola.words.scripts import RUN
@@ -22,13 +22,8 @@ JOINT = "ꞌ"
 
 _APOSTROPHES = "'\u2019\u02bc"
 _OTHER_APOSTROPHES = re.compile("[\u2019\u02bc]")
-# Vowel signs and the like, which belong to the letters before them; none of them is a letter itself.
-_MARKS = "".join(chr(code) for code in range(0x300, 0x3000) if unicodedata.category(chr(code))[0] == "M")
-_MARKS += "\u00ad\u200c\u200d"
-_LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
-_WORD = re.compile(
-    rf"\d+(?:[.,{_APOSTROPHES}\u00a0\u202f]\d+)+(?!\w)|{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*"
-)
+# A letter or a digit; where all letters are ASCII's, no mark belongs to one.
+_PLAIN = r"[^\W_]+"
 # `OBrien`: a name whose apostrophe was left out.
 _JOINED_NAME = re.compile(r"\b([ODLM])(?=[A-Z][a-z]{2})")
 # Short words before an apostrophe, without which others say the same.
@@ -44,9 +39,28 @@ _JOINED_NUMBERS = re.compile(r"\d+(?:[:;/\u2010-\u2013-]\d+)+|(?<!\d)\d\d(?:[ \t
 _SHORT_NUMBER = re.compile(r"\d\d?")
 
 
-# `e-mail`, and `U.S.A.`, which others write as one word.
-_HYPHENED = re.compile(rf"(?<![\w-]){_LETTERS}(?:[-\u2010\u2011]{_LETTERS}){{1,3}}(?![\w-])")
+# `U.S.A.`, which others write as one word.
 _POINTED = re.compile(r"(?<![\w.])(?:[^\W\d_]\.){2,6}(?:[^\W\d_](?![\w.]))?(?!\w)")
+
+
+@cache
+def _letters() -> str:
+    """Letters with vowel signs and the like, which belong to those before them; none is a letter itself."""
+    marks = "".join(chr(code) for code in range(0x300, 0x3000) if unicodedata.category(chr(code))[0] == "M")
+    return rf"(?:[^\W_]|[{marks}\u00ad\u200c\u200d])+"
+
+
+@cache
+def _word(plain: bool) -> re.Pattern[str]:
+    """A word; ``plain``: of texts in ASCII, for which no table of marks is made."""
+    own = _PLAIN if plain else _letters()
+    return re.compile(rf"\d+(?:[.,{_APOSTROPHES}\u00a0\u202f]\d+)+(?!\w)|{own}(?:[{_APOSTROPHES}]{own})*")
+
+
+@cache
+def _hyphened() -> re.Pattern[str]:
+    """`e-mail`, which others write as one word."""
+    return re.compile(rf"(?<![\w-]){_letters()}(?:[-\u2010\u2011]{_letters()}){{1,3}}(?![\w-])")
 
 
 class Written(NamedTuple):
@@ -61,8 +75,9 @@ def words_at(text: str) -> Iterator[Written]:
     """The words of a text, but for those of scripts without spaces: contractions, names with an apostrophe
     and numbers as one word each.
     """
-    spaced = text if text.isascii() else RUN.sub(lambda run: " " * len(run[0]), text)
-    for found in _WORD.finditer(spaced):
+    plain = text.isascii()
+    spaced = text if plain else re.sub(RUN, lambda run: " " * len(run[0]), text)
+    for found in _word(plain).finditer(spaced):
         yield Written(*found.span(), _in_small(found[0]))
 
 
@@ -89,7 +104,7 @@ def joined_at(text: str) -> Iterator[Written]:
     """
     if "-" not in text and "." not in text and text.isascii():
         return
-    for pattern in (_HYPHENED, _POINTED):
+    for pattern in (_hyphened(), _POINTED):
         for found in pattern.finditer(text):
             yield Written(*found.span(), _in_small(re.sub(r"[-\u2010\u2011.]", "", found[0])))
 

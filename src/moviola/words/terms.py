@@ -8,6 +8,7 @@ query is read in each language of a library, and a German word also finds the co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -193,7 +194,7 @@ def written_as(text: str, language: str, terms: Collection[str]) -> list[str]:
         for start, end, own in _words_of(text, language)
         if not wanted.isdisjoint(own)
     ]
-    for run in RUN.finditer(text):
+    for run in re.finditer(RUN, text):
         found += [(run.start() + at, piece) for at, piece in _stretches(run[0], wanted)]
     return list(dict.fromkeys(word for _, word in sorted(found)))
 

@@ -34,7 +34,7 @@ def two_threads() -> Iterator[None]:
 
     Tests before may have loaded a BLAS more than were there when the first text was encoded (spaCy's).
     """
-    threads._blas.cache_clear()
+    threads._blas_with.cache_clear()
     with threadpool_limits(limits=2, user_api="blas"):
         if blas_threads() != {2}:
             pytest.skip("this NumPy's BLAS has no threads that can be set")

@@ -29,14 +29,8 @@ if TYPE_CHECKING:
         said_of_reader,
     )
     from moviola.encoders.readers.scripts import require_languages
-    from moviola.encoders.readers.sounds import (
-        HOP,
-        PATCH,
-        SoundReader,
-        adding_sounds,
-        hears_sounds,
-        open_sound_reader,
-    )
+    from moviola.encoders.readers.sound_patches import HOP, PATCH
+    from moviola.encoders.readers.sounds import SoundReader, adding_sounds, hears_sounds, open_sound_reader
     from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
@@ -57,7 +51,8 @@ __getattr__ = on_first_use(
             "said_of_reader",
         ),
         "scripts": ("require_languages",),
-        "sounds": ("HOP", "PATCH", "SoundReader", "adding_sounds", "hears_sounds", "open_sound_reader"),
+        "sound_patches": ("HOP", "PATCH"),
+        "sounds": ("SoundReader", "adding_sounds", "hears_sounds", "open_sound_reader"),
         "whisper": ("voiced",),
     },
 )  # fmt: skip

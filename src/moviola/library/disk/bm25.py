@@ -21,7 +21,7 @@ _K1, _B = 1.2, 0.75
 # Of a word that half of the cues hold.
 _LEAST_WEIGHT = 1e-6
 # What SQLite's tokenizer ``ascii`` takes as one token.
-_TOKEN = re.compile(r"[0-9A-Za-z\u0080-\U0010ffff]+")
+_TOKEN = r"[0-9A-Za-z\u0080-\U0010ffff]+"
 # A pair of letters says more than a letter.
 OF_TERM, OF_LETTER = 1.0, 0.2
 """What a term counts among a cue's terms, and among its letters."""
@@ -66,7 +66,7 @@ class WordCounts:
         average = self.average
 
         def score(terms: str, letters: str) -> float:
-            own, its = (Counter(_TOKEN.findall(text)) for text in (terms, letters))
+            own, its = (Counter(re.findall(_TOKEN, text)) for text in (terms, letters))
             long = _K1 * (1 - _B + _B * float(own.total() + its.total()) / average)
             total = 0.0
             for weight, token, of_letters in phrases:

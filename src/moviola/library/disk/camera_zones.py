@@ -20,7 +20,7 @@ from moviola.types import Capture, several
 
 __all__ = ["CameraZone", "CameraZones", "camera_zones_of", "zone_of"]
 
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
+_OFFSET = r"(?i:UTC|GMT)?([+-])(\d{1,2})(?::?([0-5]\d))?"
 _FURTHEST = timedelta(hours=14)
 
 
@@ -64,7 +64,7 @@ def zone_of(text: str) -> tzinfo:
     """
     if text.upper() in ("UTC", "GMT", "Z"):
         return UTC
-    if offset := _OFFSET.fullmatch(text):
+    if offset := re.fullmatch(_OFFSET, text):
         sign, hours, minutes = offset.groups()
         east = timedelta(hours=int(hours), minutes=int(minutes or 0))
         if east <= _FURTHEST:

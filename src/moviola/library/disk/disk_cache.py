@@ -16,7 +16,10 @@ from moviola.features import MemoryCache
 from moviola.files.sealed import is_sealed, opened_sealed, sealed_draft_of
 from moviola.library.disk.row_parts import damaged_parts
 
-__all__ = ["DiskCache", "damaged_in_cache"]
+__all__ = ["COPIES_FILE", "DiskCache", "damaged_in_cache"]
+
+COPIES_FILE = Path("cache") / "copies.table"
+"""What :mod:`moviola.library.near_copies` keeps."""
 
 # Files with a digest, wherever they lie in the cache: tables, arrays, compiled graphs.
 _SEALED = frozenset({".table", ".npz", ".npy", ".blob"})

@@ -10,34 +10,20 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import shutil
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
-from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, counted
 from moviola.files.drafts import DRAFTS, is_abandoned
 from moviola.files.writing import draft_folder_of
 from moviola.library.disk.backups import set_aside
-from moviola.library.disk.encoders_in_use import LibraryEncoders
+from moviola.library.disk.searching_models import ROLE_NAMES
 from moviola.library.disk.settings import Settings
-from moviola.retrieval import (
-    CurveRefiner,
-    MeanPooling,
-    Refiner,
-    ShotRefiner,
-    Stage1,
-    TrainedStage1,
-    load_refiner,
-    load_stage1,
-)
-from moviola.retrieval.compiled_models import Graphs
-from moviola.retrieval.model_parts import RoleParts, WindowParts
+from moviola.retrieval import load_refiner
 from moviola.retrieval.opening import open_model
 from moviola.retrieval.saved.description import Description, read_description, require_finite, revision_of
 from moviola.retrieval.saved.graphs import GRAPHS, WITHOUT_GRAPHS, has_graphs, require_intact_graphs
@@ -46,20 +32,20 @@ from moviola.retrieval.trained_models import (
     STAGE1S,
     described_options,
     is_refiner,
-    load_compiled_refiner,
-    load_compiled_stage1,
     other_stage1,
 )
 
 __all__ = [
-    "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
-    "other_stage1_in_use", "require_intact", "source_of", "training_of",
+    "DEMO_MODELS", "NONE", "ROLES", "check_fits", "copy_into", "discard_others",
+    "other_stage1_in_use", "source_of", "training_of",
 ]  # fmt: skip
 
 NONE = "none"
 """Value of a role without a trained model."""
 
-ROLES: dict[str, frozenset[str]] = {"stage1": frozenset(STAGE1S), "refiner": frozenset(REFINERS)}
+ROLES: dict[str, frozenset[str]] = dict(
+    zip(ROLE_NAMES, (frozenset(STAGE1S), frozenset(REFINERS)), strict=True)
+)
 """Roles of models, with the architectures that fill them, besides those of plug-ins."""
 
 _MODELS = Path(__file__).parents[2] / "retrieval" / "saved"
@@ -222,27 +208,6 @@ def other_stage1_in_use(library: Path, settings: Settings) -> str:
     return other_stage1(about.extra, settings.stage1_revision)
 
 
-def require_intact(library: Path, role: str, settings: Settings) -> Path:
-    """The folder of the model in use; :class:`LibraryError` where it is missing, or not what ``moviola.toml``
-    names.
-    """
-    folder = library / "models" / role / str(getattr(settings, role))
-    wanted = getattr(settings, f"{role}_revision")
-    place = shlex.quote(str(library))
-    remedy = (
-        "open the library again if another process has just changed its models, else "
-        f"`moviola library use --library {place} --{role} FOLDER` puts one in use (or none)"
-    )
-    if not all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
-        raise LibraryError(f"{folder}: the model in use is missing; {remedy}")
-    revision = revision_of(folder)
-    if revision != wanted:
-        raise LibraryError(
-            f"{folder}: the model in use has revision {wanted}, but this is {revision}; {remedy}"
-        )
-    return folder
-
-
 def reads_subtitles(library: Path, role: str, settings: Settings) -> bool:
     """Whether a model in use reads subtitles. Raises NotFound, DataError: its folder is away or damaged."""
     name = getattr(settings, role)
@@ -264,74 +229,3 @@ def training_of(library: Path, settings: Settings, role: str) -> str:
     wanted = JUDGED if JUDGED in val else next(iter(val), "")
     figure = val.get(wanted)
     return f"{counted(steps, 'step')}, {wanted} {figure:.4f} on val" if isinstance(figure, float) else ""
-
-
-class ModelsInUse:
-    """The trained models that a library searches with, loaded when first needed. Safe for threads.
-
-    Without a visual encoder no model is in use. Read-only, it makes graphs that are lacking in the user's
-    cache, not in the library's.
-    """
-
-    def __init__(
-        self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool
-    ) -> None:
-        self._library, self.settings, self._encoders = library, settings, encoders
-        self._graphs = Graphs(library / "cache" / "compiled", cache_folder() if read_only else None)
-        self._lock = RLock()
-        self._stage1: Stage1 | None = None
-        self._refiner: Refiner | None = None
-
-    @property
-    def stage1(self) -> Stage1:
-        """The trained stage 1 in use, else the mean of the clips; errors as in :func:`require_intact`."""
-        with self._lock:
-            if self._stage1 is None:
-                self._stage1 = self._load_stage1()
-            return self._stage1
-
-    @property
-    def refiner(self) -> Refiner:
-        """The trained refiner in use, else the one without training; errors as in :func:`require_intact`."""
-        with self._lock:
-            if self._refiner is None:
-                self._refiner = self._load_refiner()
-            return self._refiner
-
-    @property
-    def untrained_refiner(self) -> Refiner:
-        """The refiner without training, tuned to the encoder where it says how."""
-        encoder = self._encoders.visual
-        return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
-
-    def _load_stage1(self) -> Stage1:
-        encoder = self._encoders.visual
-        if encoder is None or not self.settings.stage1:
-            return MeanPooling()
-        folder = require_intact(self._library, "stage1", self.settings)
-        revision = self.settings.stage1_revision
-        if self._compiles:
-            return load_compiled_stage1(folder, revision, self._graphs)
-        return load_stage1(folder, revision, encoder.device)
-
-    def _load_refiner(self) -> Refiner:
-        encoder = self._encoders.visual
-        if encoder is None or not self.settings.refiner:
-            return self.untrained_refiner
-        folder = require_intact(self._library, "refiner", self.settings)
-        revision = self.settings.refiner_revision
-        compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
-        return compiled or load_refiner(folder, revision, encoder.device)
-
-    @property
-    def _compiles(self) -> bool:
-        """Whether to run what can be compiled so: on the CPU, where no other device was named."""
-        # These nets are small, and to look for a GPU means to import torch.
-        return self._encoders.device in ("auto", "cpu")
-
-    def make_graphs(self) -> None:
-        """Make the graphs of the models in use, so that no search needs torch; delete others."""
-        self._graphs.keep_only({self.settings.stage1_revision, self.settings.refiner_revision})
-        for model in (self.stage1, *(getattr(each, "model", None) for each in (self.stage1, self.refiner))):
-            if isinstance(model, TrainedStage1 | RoleParts | WindowParts) and self._compiles:
-                model.make()

@@ -12,12 +12,15 @@ import json
 import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.database import LateDatabase
-from moviola.library.disk.fingerprints import SIDE, Fingerprint
+
+if TYPE_CHECKING:
+    from moviola.library.disk.fingerprints import Fingerprint
 
 __all__ = ["STILLS_FILE", "StillStore"]
 
@@ -63,6 +66,8 @@ class StillStore(LateDatabase):
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""
+        from moviola.library.disk.fingerprints import SIDE, Fingerprint
+
         statement = f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?"
         found = self._rows_of(_FINGERPRINTS, statement, (content,))
         if not found:

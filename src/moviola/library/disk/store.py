@@ -29,10 +29,10 @@ from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_ne
 from moviola.library.disk.folders import holds_library, make_folder, refuse_to_create, require_unicode
 from moviola.library.disk.kinds import Arrays
 from moviola.library.disk.lock import sweep_drafts, writing
-from moviola.library.disk.models_in_use import ROLES, ModelsInUse
 from moviola.library.disk.places import present_path
 from moviola.library.disk.protected_paths import require_outside
 from moviola.library.disk.row_parts import FACTS, RowSet
+from moviola.library.disk.searching_models import ROLE_NAMES, ModelsInUse
 from moviola.library.disk.settings import FORMAT_VERSION, OF_PICTURES, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
@@ -225,7 +225,7 @@ class LibraryStore:
         """
         other = copy(self)
         pictures: dict[str, Any] = {of: getattr(settings, of) for of in (*OF_PICTURES, "segment_seconds")}
-        pictures |= {name: "" for role in ROLES for name in (role, f"{role}_revision")}
+        pictures |= {name: "" for role in ROLE_NAMES for name in (role, f"{role}_revision")}
         other.adopt(replace(self.settings, **pictures, index=AUTO))
         return other
 

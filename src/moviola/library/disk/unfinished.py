@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,8 +23,10 @@ import numpy as np
 from moviola.features import Extent
 from moviola.files.reasons import reason
 from moviola.library.disk.database import Database
-from moviola.library.disk.fingerprints import SIDE, Fingerprint
 from moviola.library.disk.other_frames import KEY_FRAMES
+
+if TYPE_CHECKING:
+    from moviola.library.disk.fingerprints import Fingerprint
 
 __all__ = ["Unfinished", "UnfinishedFilm", "how_far", "minutes_in"]
 
@@ -105,6 +107,8 @@ class Unfinished(Database):
 
     def unfinished_fingerprint(self, content: str) -> Fingerprint:
         """The fingerprint of the parts that are in."""
+        from moviola.library.disk.fingerprints import SIDE, Fingerprint
+
         pieces = self._rows_of(
             "unfinished_fingerprints",
             "SELECT times, frames FROM unfinished_fingerprints WHERE content = ? ORDER BY moments",

@@ -18,8 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
@@ -84,6 +82,8 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept, *, next_: b
     if concept.wrong_moments is not None:
         facts["wrong_moments"] = json.dumps(concept.wrong_moments)
     facts["digest"] = _digest(facts, concept.right, concept.wrong)
+    from safetensors.numpy import save
+
     # Not by safetensors' own file: its errors are no OSError, and a killed process leaves its draft.
     content = save({"right": concept.right, "wrong": concept.wrong}, facts)
     with atomic_write(_path(folder, concept.name, next_=next_), "wb", follow=False) as file:
@@ -121,6 +121,8 @@ def read_concept(
 
 
 def _read(path: Path, name: str) -> Concept:
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="numpy") as file:
             facts = file.metadata() or {}
