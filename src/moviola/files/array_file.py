@@ -29,8 +29,8 @@ __all__ = [
 
 MAGIC = b"moviola\x01"
 _PAGE, _LINE = 4096, 64
-# Bytes of an array in the header besides its name, at most.
-_OF_HEADER = 100
+# No file is longer; in the header, an offset takes as many digits at most.
+_LONGEST = 1 << 50
 _ROWS_AT_ONCE = 1 << 12
 # Errors that reading a damaged header can raise.
 _DAMAGED = (
@@ -40,12 +40,15 @@ _DAMAGED = (
 
 def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
     """Write arrays (n, ...), or rows in a file, with the data types in which they are to be stored."""
-    header: dict[str, list[Any]] = {}
-    offset = _up_to(len(MAGIC) + 8 + sum(len(name) + _OF_HEADER for name in arrays), _PAGE)
+    header: dict[str, list[Any]] = {
+        name: [dtype, list(array.shape), _LONGEST] for name, (array, dtype) in arrays.items()
+    }
+    # Few rows take few bytes: sets in parts have many files of one row or some.
+    offset = _up_to(len(MAGIC) + 8 + len(json.dumps(header).encode()), _LINE)
     for name, (array, dtype) in arrays.items():
         size = math.prod(array.shape) * np.dtype(dtype).itemsize
         offset = _up_to(offset, _PAGE if size >= _PAGE else _LINE)
-        header[name] = [dtype, list(array.shape), offset]
+        header[name][2] = offset
         offset += size
     text = json.dumps(header).encode()
     with path.open("wb") as file:

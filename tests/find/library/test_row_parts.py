@@ -207,7 +207,7 @@ def test_a_publication_reads_and_writes_what_is_new(
     new = [
         store.folder / FACTS / name for name, _ in after.items() - before.items() if name.endswith(".part")
     ]
-    assert len(new) == 2 and sum(path.stat().st_size for path in new) < 1 << 14
+    assert len(new) == 2 and sum(path.stat().st_size for path in new) < 1 << 12, "no page of a file for each"
 
 
 @pytest.mark.usefixtures("_small")
@@ -268,4 +268,4 @@ def test_what_comes_one_by_one_is_written_as_often_as_the_module_says() -> None:
         merged = [sum(sizes[place] for place in group) for group in groups]
         written += sum(size for size, group in zip(merged, groups, strict=True) if len(group) > 1)
         sizes, most = merged, max(most, len(merged))
-    assert (round(written / 20_000, 1), most) == (6.5, 28)
+    assert (round(written / 20_000, 1), most) == (4.5, 31)

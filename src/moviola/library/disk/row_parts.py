@@ -43,9 +43,9 @@ __all__ = ["AT_ONCE", "FACTS", "Make", "Part", "RowParts", "RowSet", "are_among"
 FACTS = Path("cache") / "facts"
 """The folder of the sets in a library."""
 
-FIRST, FAN_OUT, LARGEST = 4, 8, 1 << 16
+FIRST, FAN_OUT, LARGEST = 1, 8, 1 << 16
 """Sizes of parts, in rows, by which they are merged (:func:`moviola.files.parts.merges`). Of 20,000 videos
-that come one by one each is written 6.5 times, into 28 parts at most.
+that come one by one each is written 4.5 times, into 31 parts at most.
 """
 AT_ONCE = 1 << 14
 """Videos whose facts are read at once."""
