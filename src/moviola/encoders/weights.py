@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from moviola.encoders.checkpoints import read_json
 from moviola.encoders.names import AS_ASKED, Names
 from moviola.errors import DataError
+from moviola.files.halves import widened
 
 __all__ = ["PACKED", "PER_BLOCK", "Tensor", "Weights"]
 
@@ -140,6 +141,8 @@ def _widen(raw: NDArray[Any], kind: str) -> NDArray[np.float32]:
         return (np.ascontiguousarray(raw, np.uint32) << 16).view(np.float32).reshape(raw.shape)
     if kind == PACKED:
         return _unpacked(raw)
+    if raw.dtype == np.float16:
+        return widened(raw)
     return np.ascontiguousarray(raw, dtype=np.float32).reshape(raw.shape)  # of a scalar, too
 
 

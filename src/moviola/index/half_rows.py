@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import FileRows
+from moviola.files.halves import SCALE, shifted
 
-__all__ = ["HalfRows", "all_products", "widened"]
+__all__ = ["HalfRows", "all_products"]
 
 # Number of rows that stay in the processor's cache from reading to comparing.
 _ROWS_AT_ONCE = 1 << 8
-_KEPT_BITS = np.array(0x8FFFE000, np.uint32).view(np.int32)
-# Factor for queries, since widened rows are smaller by as much.
-_SCALE = np.float32(2.0**112)
 
 
 class HalfRows(FileRows):
@@ -44,13 +42,13 @@ class HalfRows(FileRows):
         new = np.diff(sorted_rows, prepend=-1) > 0
         distinct, place = sorted_rows[new], np.cumsum(new) - 1
         bounds = np.searchsorted(place, np.arange(0, len(distinct) + _ROWS_AT_ONCE, _ROWS_AT_ONCE)).tolist()
-        scaled, sorted_scores = queries * _SCALE, np.empty(len(rows), np.float32)
+        scaled, sorted_scores = queries * SCALE, np.empty(len(rows), np.float32)
         for (part, block), begin, end in zip(
             self.blocks(distinct, _ROWS_AT_ONCE), bounds[:-1], bounds[1:], strict=False
         ):
             pairs = slice(begin, end)
             sorted_scores[pairs] = paired_products(
-                scaled, sorted_numbers[pairs], _shifted(block), place[pairs] - part.start
+                scaled, sorted_numbers[pairs], shifted(block), place[pairs] - part.start
             )
         in_order = np.empty_like(sorted_scores)
         in_order[order] = sorted_scores
@@ -61,29 +59,10 @@ class HalfRows(FileRows):
 
         The same numbers as :meth:`scores`.
         """
-        scaled, products = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
+        scaled, products = queries * SCALE, np.empty((len(queries), len(rows)), np.float32)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            products[:, part] = all_products(scaled, _shifted(block))
+            products[:, part] = all_products(scaled, shifted(block))
         return products
-
-
-def widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
-    """Rows (..., dim) float16, all finite, as float32; NumPy does it number by number."""
-    wide = _shifted(rows)
-    wide *= _SCALE
-    return wide
-
-
-def _shifted(rows: NDArray[np.float16]) -> NDArray[np.float32]:
-    """Rows (..., dim) as float32, divided by :data:`_SCALE`.
-
-    NumPy widens halves one by one. Their bits, moved to where float32 has them, are the same numbers times
-    2^-112, since the exponents count from elsewhere. Nothing is rounded.
-    """
-    wide = rows.view(np.int16).astype(np.int32)
-    wide <<= 13
-    wide &= _KEPT_BITS
-    return wide.view(np.float32)
 
 
 def paired_products(

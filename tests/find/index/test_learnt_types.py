@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.index import BACKENDS, FlatIndex, Index, RerankedIndex, load_index, parts, save_index
 from moviola.index import files as index_files
-from moviola.index.half_rows import widened
 
 DIM, COUNT = 32, 3000
 LEARNT = sorted(BACKENDS.keys() - {"flat"})
@@ -145,13 +144,6 @@ def test_among_many_a_query_finds_the_same_to_the_bit(
         scores, ids = many_lists.search(queries, depth, allowed=allowed)
     np.testing.assert_array_equal(scores, np.concatenate([one[0] for one in alone]))
     np.testing.assert_array_equal(ids, np.concatenate([one[1] for one in alone]))
-
-
-def test_halves_are_widened_to_the_bit() -> None:
-    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    finite = every[np.isfinite(every)].reshape(-1, 2)
-    found = widened(finite)
-    np.testing.assert_array_equal(found.view(np.uint32), finite.astype(np.float32).view(np.uint32))
 
 
 def test_equal_vectors_come_by_their_ids(stored: NDArray[np.float32]) -> None:

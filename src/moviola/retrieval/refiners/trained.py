@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures, clips_by_video
-from moviola.index.half_rows import widened
+from moviola.files.halves import widened
 from moviola.retrieval.calibration import Calibration, logarithm
 from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
 from moviola.retrieval.model_parts import Decoded, ReelParts, WindowParts
