@@ -20,7 +20,6 @@ from moviola.cli.app import (
     show_table,
 )
 from moviola.cli.asking import field_options, query_of, query_options
-from moviola.cli.export import write_out
 from moviola.cli.looking import looker_of, looker_options
 from moviola.cli.options import (
     DEFAULT_LIBRARIES,
@@ -119,6 +118,8 @@ def search(
     )
     refused: dict[str, str] = {}
     if moments and formats:
+        from moviola.cli.export import write_out
+
         with reading_all(library) as lib:
             for out, format in formats.items():
                 title = {"title": str(question.query)} if "title" in format.options else {}

@@ -19,7 +19,7 @@ __all__ = ["WordPieces"]
 Encode = Callable[[Sequence[str]], list[list[int]]]
 
 _WORD = re.compile(rf"[0-9A-Za-z]+|[{re.escape(string.punctuation)}]")
-# What is left out; it parts no words, either. Tabs and ends of lines do.
+# Left out, and no word ends there; words end at tabs and at ends of lines.
 _CONTROLS = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127])
 # A longer word is unknown.
 _LONGEST_WORD = 100

@@ -58,7 +58,7 @@ _CLASSES = {
 
 
 class _Backends(Mapping[str, type[Index]]):
-    """Each is imported when it is asked for: a small library needs one."""
+    """Each is imported at first use: a small library needs one."""
 
     def __getitem__(self, name: str) -> type[Index]:
         module, kind = _CLASSES[name]

@@ -378,21 +378,13 @@ class JoinedLists:
     ) -> list[Candidates]:
         """The best of each part, as many as its share."""
         each = []
-        # The lists of one part after those of another, each in the order of probing.
-        part_of = np.searchsorted(self._begins, nearest.lists, side="right") - 1
-        order = np.argsort(part_of, axis=1, kind="stable")
-        ordered, scores = (_taken(of, order) for of in (nearest.lists, nearest.scores))
-        ends = np.cumsum(
-            [np.count_nonzero(part_of == number, axis=1) for number in range(len(shares))], axis=0
-        )
         for number, (part, share) in enumerate(zip(self._parts, shares, strict=True)):
-            first = ends[number - 1] if number else np.zeros_like(ends[0])
-            turns = np.arange(max(1, int((ends[number] - first).max(initial=0))))
-            at = np.minimum(first[:, None] + turns, ordered.shape[1] - 1)
-            lists, middles = (_taken(of, at) for of in (ordered, scores))
-            lists = np.where(turns < (ends[number] - first)[:, None], lists - self._begins[number], -1)
+            begin, end = self._begins[number : number + 2]
+            # In the order of probing, those of other parts left out.
+            own = (nearest.lists >= begin) & (nearest.lists < end)
+            lists = np.where(own, nearest.lists - begin, -1)
             bits = None if allowed is None else allowed[number]
-            found = part.search(nearest.queries[number], lists, middles, share, bits)
+            found = part.search(nearest.queries[number], lists, nearest.scores, share, bits)
             found.rows[found.rows >= 0] += self._first_vectors[number]
             each.append(found)
         return each

@@ -226,12 +226,19 @@ class Index(ABC):
         queries = self._checked(queries)
         if k < 1:
             raise InvalidValue(f"k={k}: ask for at least one segment")
+        found = self.found(queries, k, allowed)
+        return best_first(*found, k)
+
+    def found(
+        self, queries: NDArray[np.float32], k: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        """What :meth:`search` puts in order, of queries that are as they must be: the best ``k'`` or more."""
         if allowed is not None:
             allowed = self._present.of(np.asarray(allowed, dtype=np.int64), self._state(), self._those_of)
         depth = min(k, len(self) if allowed is None else len(allowed))
         if depth == 0 or len(queries) == 0:
             return np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
-        return best_first(*self._search(queries, depth, allowed))
+        return self._search(queries, depth, allowed)
 
     def _checked(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)

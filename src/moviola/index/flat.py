@@ -167,9 +167,11 @@ def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArra
 
 
 def _nearest(scores: NDArray[np.float32], ids: Ids, depth: int) -> tuple[NDArray[np.float32], Ids]:
-    """The best ``depth`` of scores and ids (1, n); of those as good as the last one, smaller ids."""
+    """The best ``depth`` of scores and ids (1, n), in no order; of those as good as the last, smaller ids."""
     if depth < scores.shape[1]:
         last = np.partition(scores[0], -depth)[-depth]
         good = scores[0] >= last
         scores, ids = scores[:, good], ids[:, good]
+    if scores.shape[1] == depth:
+        return scores, ids
     return best_first(scores, ids, depth)

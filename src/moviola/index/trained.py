@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, Index, IndexStats, MadeOf, best_first
+from moviola.index.contract import Ids, Index, IndexStats, MadeOf
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
@@ -78,7 +78,7 @@ class TrainedIndex(Index):
     ) -> tuple[NDArray[np.float32], Ids]:
         if not len(self._recent):
             return self._search_main(queries, depth, allowed)
-        scores, ids = self._recent.search(queries, depth, allowed=allowed)
+        scores, ids = self._recent.found(queries, depth, allowed)
         only = None
         if allowed is not None:
             only = self._older.of(allowed, self._recent.sorted_ids(), self._older_of)
@@ -86,7 +86,7 @@ class TrainedIndex(Index):
         if findable:
             more = self._search_main(queries, min(depth, findable), only)
             scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
-        return best_first(scores, ids, depth)
+        return scores, ids
 
     def _older_of(self, ids: Ids) -> Ids:
         """Those of some present ids that are of the main part; not to be written to."""

@@ -21,7 +21,7 @@ def test_all_finite_numbers() -> None:
     np.testing.assert_array_equal(bits(shifted(FINITE) * SCALE), bits(FINITE.astype(np.float32)))
 
 
-def test_what_is_not_finite_stays_so() -> None:
+def test_infinities_and_nan_stay_so() -> None:
     """A damaged weight is found by that; it lies behind the first numbers that are widened together."""
     for number in EVERY[~np.isfinite(EVERY)][::37]:
         found = widened(np.append(FINITE, number))
