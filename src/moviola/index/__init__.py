@@ -49,33 +49,34 @@ __getattr__ = on_first_use(
     },
 )
 
-_CLASSES = {
-    "flat": ("moviola.index.flat", "FlatIndex"),
-    "ivf": ("moviola.index.ivf", "IVFIndex"),
-    "ivfpq": ("moviola.index.ivf", "IVFPQIndex"),
-    "reranked": ("moviola.index.reranked", "RerankedIndex"),
-}
-
 
 class _Backends(Mapping[str, type[Index]]):
-    """Each is imported at first use: a small library needs one."""
+    """Types by name, each imported at first use: a small library needs one."""
+
+    def __init__(self, **homes: tuple[str, str]) -> None:
+        self.homes = {name: (f"{__name__}.{module}", kind) for name, (module, kind) in homes.items()}
 
     def __getitem__(self, name: str) -> type[Index]:
-        module, kind = _CLASSES[name]
+        module, kind = self.homes[name]
         found: type[Index] = getattr(import_module(module), kind)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
+        return iter(self.homes)
 
     def __len__(self) -> int:
-        return len(_CLASSES)
+        return len(self.homes)
 
     def __contains__(self, name: object) -> bool:
-        return name in _CLASSES
+        return name in self.homes
 
 
-BACKENDS: Mapping[str, type[Index]] = _Backends()
+BACKENDS = _Backends(
+    flat=("flat", "FlatIndex"),
+    ivf=("ivf", "IVFIndex"),
+    ivfpq=("ivf", "IVFPQIndex"),
+    reranked=("reranked", "RerankedIndex"),
+)
 """The backends by name. A new backend is done when ``tests/find/index/test_conformance.py`` passes for it."""
 
 
@@ -119,7 +120,7 @@ def name_of(setting: str) -> str:
 def backend_of(index: Index) -> str:
     """The name of an index's type in :func:`backends_of`."""
     own = type(index)
-    for name, home in _CLASSES.items():
+    for name, home in BACKENDS.homes.items():
         if home == (own.__module__, own.__qualname__):
             return name
     entries = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(index).__mro__}
