@@ -3,9 +3,10 @@
     python benchmarks/cold.py --before OTHER/src --library before=A --library now=B --pairs 15 --out cold.json
 
 Each command runs in a process of its own, with its children; the two states take turns, and every second turn
-begins with the other one, so that other work falls on both. Bytecode is there, as after an installation. ``cold.json``
-compares with commit 03f4a818, in libraries of the same 37 files that each state has made itself; that one
-reads no sounds, so a second run was with a library in which they were left out (``index --no-sounds``).
+begins with the other one, so that other work falls on both. Bytecode is there, as after an installation.
+
+``cold.json`` compares with commit 03f4a818, in libraries of the same 37 files that each state has made.
+That one reads no sounds, so a second run was with a library without them (``index --no-sounds``).
 """
 
 from __future__ import annotations
