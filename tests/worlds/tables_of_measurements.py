@@ -398,7 +398,26 @@ def _several_libraries() -> list[tuple[str, Numbers]]:
     ]
 
 
+def _looks() -> list[tuple[str, Numbers]]:
+    names = ["first is right", "nDCG@20,IoU>=0.5"]
+    kept = [row for row in read("looker.json")["rows"] if row["counts as"] != "0.75 (measured)"]
+    plain, with_models = (
+        [row for row in kept if row["system"] == system] for system in ("no training", "demo's models")
+    )
+    return [
+        (
+            f"{one['right']}".removeprefix("0") or "no look",
+            [
+                *(one[name] for name in [*names, "promised", "right of these"]),
+                *(other[name] for name in names),
+            ],
+        )
+        for one, other in zip(plain, with_models, strict=True)
+    ]
+
+
 PRINTED = [
+    Printed("howto/looker.md", "| verdicts right | counted as", _looks(), (2, None)),
     Printed("howto/plan.md", "| | index that is chosen", _several_libraries()),
     Printed("howto/no-answer.md", "| how sure a query is", _answerable()),
     Printed("papers/002-spr.md", "| system | ms a query", _windows()),

@@ -138,9 +138,9 @@ class _Words:
         """Short numbers that say little: parts of longer ones which are not those of the query; in a picture
         all, if nothing else is asked.
         """
-        asked = {unit.text for unit in self.asked.units}
-        if cue.kind == "text" and not self.joined and all(map(is_short_number, asked)):
-            return frozenset(asked)
+        units = {unit.text for unit in self.asked.units}
+        if cue.kind == "text" and not self.joined and all(map(is_short_number, units)):
+            return frozenset(units)
         own = (one for one in self.joined if one in cue.text)
         return short_numbers_within(cue.text) - frozenset().union(*map(short_numbers_within, own))
 
