@@ -436,6 +436,9 @@ def in_pool() -> dict[str, Numbers]:
         "clips of 1 s bound less than clips of 1.5 s": [
             bounds[8.0, grid][f"nDCG@20,IoU>={over}"] for over in (0.5, 0.7) for grid in (1.0, 1.5)
         ],
+        "hard negatives, strong and weak positives help SPR_ReLo-S (Table 5)": [
+            SMALL.ndcg(job) for job in ("spr-relo-n40", "spr-relo-5-20", "spr-relo-5-20-trained")
+        ],
         "more than 200 segments add noise to coarse proposals (Table 6)": [counts[100], counts[200]],
         "a trained stage 1 is several times better than CLIP (Table 7)": [
             value(job) for job in (first, "spr-stage1-scrambled") for value in (SMALL.ndcg, SMALL.untrained)
