@@ -3,8 +3,8 @@
 An encoder of pictures does not know "no": a street without cars is for it a street with cars. So "a street
 without cars", "a cat, not a dog", "a man who isn't wearing a hat" are read as what is wanted, without what is
 not; and of a text that says only what is not wanted ("no dog") words are searched, in lines and names, but
-not pictures. Words in quotation marks are taken as they are. Of texts that are not English the German,
-Spanish, French and Chinese words for that are read, too ("eine Straße ohne Autos").
+not pictures. Words in quotation marks are taken as they are. Of texts that are not English the words of many
+languages for that are read, too ("eine Straße ohne Autos"; :mod:`moviola.search.negations`).
 """
 
 from __future__ import annotations
@@ -32,38 +32,29 @@ __all__ = ["says_only_what_not", "understood", "without_negation"]
 
 IsConcept = Callable[[str], bool]
 
-_NOBODY = re.compile(r"(?<![@\w])(?:nobody|no[ -]one)\b", re.IGNORECASE)
-# "not only" adds, "no. 5" and "no 5" count.
-_NEGATION = re.compile(
-    r"""(?:(?<=\s)-(?=[^\W\d_])                       # a search engine's: cat -dog
-        |(?<![@\w])(?:no(?!\.?\s*\d|\.|\s*$)|not(?!\s+only\b)|without|w/o|never|nor|neither|except(?:\s+for)?|excluding
-           |cannot|[a-z]+n['’]t)(?![\w-]))\s*""",
-    re.IGNORECASE | re.VERBOSE,
-)  # fmt: skip
+_NOBODY = re.compile(
+    r"(?<![@\w])(?:nobody|no[ -]one|niemand(?:em|en)?|nadie|nessuno|ninguém|никого|никто|nikogo|nikt)\b",
+    re.IGNORECASE,
+)
+# "no. 5" and "no 5" count; "not only" adds.
+_NO = r"(?<![@\w])no(?!\.?\s*\d|\.|\s*$)(?![\w-])"
+# A search engine's minus, too: cat -dog.
+_OTHERS = (
+    r"(?:(?<=\s)-(?=[^\W\d_])|(?<![@\w])(?:not(?!\s+only\b)|without|w/o|never|nor|neither"
+    r"|except(?:\s+for)?|excluding|cannot|[a-z]+n['’]t)(?![\w-]))"
+)
+_NEGATION = re.compile(rf"(?:{_NO}|{_OTHERS})\s*", re.IGNORECASE)
 # What leads over to it, at the end of what is wanted, and begins what is not.
 _LEADING = re.compile(
     r"(?:^|[\s,;:.–—-]+)(?:but|and|or|with|that|which|who|there|it|is|are|was|were|be|has|have|had|does|do|did|can"
     r"|could|will|would|having|being)$",
     re.IGNORECASE,
 )
-_ARTICLE = r"(?i)^(?:any|an?|the|be|have|having|been|being|there)\s+"
-_ALTERNATIVES = r"(?i)\s*(?:[,;，；、]|\b(?:or|oder|ou)\b)\s*"
-# The same of texts that are not English, in German, Spanish, French and Chinese; "nicht nur" adds.
-_FOREIGN = (
-    rf"""(?ix)(?:{_NEGATION.pattern}
-        |(?<![@\w])(?:ohne|keine?[rsnm]?|nicht(?!\s+nur\b)|niemals|außer|sin|nunca|excepto|sans|aucune?|sauf)
-           (?![\w-])
-        |(?<![@\w])pas\s+d(?:e\s|['’])
-        |没有|沒有)\s*"""
-)  # fmt: skip
-_LEADING_FOREIGN = (
-    r"(?i)(?:^|[\s,;:.，；：。–—-]+)(?:aber|und|mit|ist|sind|es\s+gibt|gibt\s+es|pero|con|y|que|hay|mais|et|avec"
-    r"|qui|der|die|das)$"
-)
-_ARTICLE_FOREIGN = r"(?i)^(?:eine?[rsnm]?|der|die|das|den|dem|hay|una?|el|la|los|las|le|les|du|des|une)\s+"
-# Chinese says what is excluded before what is wanted: "a street that has no people".
-_BEFORE = re.compile(r"((?:没有|沒有)[^，,、。；;的]+)的([^，,、。；;]+)")
-_MARKS = ",;:.，；：。、–—-"
+# At the end alone it is looked for: time grows with the length of a text, not with its square.
+_LONGEST_LEADING = 64
+_ARTICLE = re.compile(r"^(?:any|an?|the|be|have|having|been|being|there)\s+", re.IGNORECASE)
+_ALTERNATIVES = re.compile(r"\s*(?:[,;，；、،]|\b(?:or|oder|ou|или|of|eller|lub)\b)\s*", re.IGNORECASE)
+_MARKS = ",;:.，；：。、،–—-"
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»")
 
 
@@ -166,19 +157,27 @@ def without_negation(text: str) -> tuple[str, tuple[str, ...]]:
     >>> without_negation("no dog"), without_negation("a knot"), without_negation('a "no entry" sign')
     (('', ('dog',)), ('a knot', ()), ('a "no entry" sign', ()))
     """
-    foreign, quoted = not is_english(text), [match.span() for match in _QUOTED.finditer(text)]
-    spoken = _BEFORE.sub(r"\2，\1", _NOBODY.sub("no people", text)) if not quoted else text
+    said = " ".join(text.split())
+    foreign, quoted = not is_english(text), [match.span() for match in _QUOTED.finditer(said)]
+    negation, nobody, spoken = _NEGATION, "no people", said
+    if foreign:
+        from moviola.search import negations  # only here: to read its table takes milliseconds
+
+        negation = re.compile(rf"(?:{negations.before_what_is_not(said)}|{_OTHERS})\s*", re.IGNORECASE)
+        nobody = f"{negations.MARK}people"
+        spoken = negations.marked(said) if not quoted else said
+    spoken = _NOBODY.sub(nobody, spoken) if not quoted else said
     pieces, begin = [], 0
-    for match in re.finditer(_FOREIGN if foreign else _NEGATION, spoken):
+    for match in negation.finditer(spoken):
         if match.start() >= begin and not any(start <= match.start() < end for start, end in quoted):
             pieces.append(spoken[begin : match.start()])
             begin = match.end()
     pieces.append(spoken[begin:])
     wanted, *unwanted = (_trimmed(piece, foreign=foreign) for piece in pieces)
     excluded = dict.fromkeys(
-        re.sub(_ARTICLE_FOREIGN if foreign else _ARTICLE, "", _trimmed(one))
+        negations.without_ends(_trimmed(one), begins=True) if foreign else _ARTICLE.sub("", _trimmed(one))
         for piece in unwanted
-        for one in re.split(_ALTERNATIVES, piece)
+        for one in _ALTERNATIVES.split(piece)
     )
     named = tuple(one for one in excluded if re.search(r"\w", one))
     return (wanted, named) if named else (text, ())
@@ -188,7 +187,10 @@ def _trimmed(piece: str, *, foreign: bool = False) -> str:
     """A piece of a text, English or not, without what leads over to the next."""
     before, rest = "", piece.strip().strip(_MARKS).strip()
     while rest != before:
-        before, rest = rest, _LEADING.sub("", rest).strip().strip(_MARKS).strip()
+        before, found = rest, _LEADING.search(rest, max(0, len(rest) - _LONGEST_LEADING))
+        rest = (rest[: found.start()] if found else rest).strip().strip(_MARKS).strip()
         if foreign:
-            rest = re.sub(_LEADING_FOREIGN, "", rest).strip().strip(_MARKS).strip()
+            from moviola.search.negations import without_ends
+
+            rest = without_ends(rest).strip().strip(_MARKS).strip()
     return rest

@@ -57,7 +57,8 @@ UNNEEDED = [
     "moviola.library.disk.fingerprints", "moviola.library.disk.models_in_use", "moviola.library.ingest",
     "moviola.library.library_source", "moviola.library.mending", "moviola.library.near_copies",
     "moviola.library.united_store", "moviola.media", "moviola.retrieval.trained_models",
-    "moviola.search.concepts", "moviola.search.facets", "moviola.search.saved", "moviola.server",
+    "moviola.search.concepts", "moviola.search.facets", "moviola.search.negations", "moviola.search.saved",
+    "moviola.server",
 ]  # fmt: skip
 """What a first search in a small library imported once, or would: half of its time were imports."""
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.search import Library, LikeMoment, Marked, MarkedMoment, SearchQuery, Text
+from moviola.search.negations import NEGATIONS
 from moviola.search.understanding import says_only_what_not, understood, without_negation
 
 RIGHT = MarkedMoment("film0", 3.0, 6.0)
@@ -66,6 +67,68 @@ RIGHT = MarkedMoment("film0", 3.0, 6.0)
 def test_what_a_text_excludes(text: str, wanted: str, excluded: tuple[str, ...]) -> None:
     assert without_negation(text) == (wanted, excluded)
     assert says_only_what_not(text) == (not wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "excluded"),
+    [
+        ("una strada senza auto", "una strada", "auto"),
+        ("un uomo che non porta il cappello", "un uomo", "porta il cappello"),
+        ("non c'è un cane", "", "cane"),
+        ("een man die geen hoed draagt", "een man", "hoed draagt"),
+        ("um gato, mas não um cão", "um gato", "cão"),
+        ("улица, где нет машин", "улица", "машин"),
+        ("собак нет", "", "собак"),
+        ("ce n'est pas un chien", "", "chien"),
+        ("犬のいない通り", "通り", "犬"),
+        ("通りに犬がいない", "通りに", "犬"),
+        ("帽子をかぶっていない男", "男", "帽子をかぶって"),
+        ("猫、犬なし", "猫", "犬"),
+        ("빨간 자동차 없는 거리", "거리", "빨간 자동차"),
+        ("거리에 개 없음", "거리에", "개"),
+        ("고양이 말고 개", "개", "고양이"),
+        ("बिना टोपी के आदमी", "आदमी", "टोपी"),
+        ("सड़क पर कोई कार नहीं है", "सड़क पर", "कार"),
+        ("قطة وليس كلبا", "قطة", "كلبا"),
+        ("arabasız sokak", "sokak", "araba"),
+        ("sokakta araba yok", "sokakta", "araba"),
+        ("没戴帽子的人", "人", "帽子"),
+    ],
+)
+def test_languages_say_it_before_and_behind(text: str, wanted: str, excluded: str) -> None:
+    assert without_negation(text) == (wanted, (excluded,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "um gato no telhado",  # Portuguese: on the roof
+        "en mann med sin hund",  # Norwegian: with his dog
+        "un homme nu", "не только собака", "niet alleen een hond", "não só um cão", "少ない人", "危ない道",
+        "không gian", "Fransız bayrağı", "deniz kenarı", "un hombre con su perro", "да или нет",
+    ],
+)  # fmt: skip
+def test_words_that_only_look_like_a_negation_exclude_nothing(text: str) -> None:
+    assert without_negation(text) == (text, ())
+
+
+@pytest.mark.parametrize("language", NEGATIONS)
+def test_no_word_of_the_table_is_silently_the_opposite(language: str) -> None:
+    """Each alone, beside what is wanted, and in capitals; the thing is never left among what is wanted."""
+    own, blank = NEGATIONS[language], " " if NEGATIONS[language].spaced else ""
+    thing, other = ("zzgrk", "zzblm") if own.spaced else ("牛", "馬")
+    texts = [
+        (f"{before}{word}{blank}{thing}", before.strip(", ，"))
+        for word in filter(None, own.before.split(", "))
+        for before in ("", f"{other}{blank}", f"{other}, ")
+    ]
+    for word in filter(None, own.behind.split(", ")):
+        texts.append((f"{thing}{blank}{word.removesuffix('$')}", ""))
+        texts += [] if word.endswith("$") else [(f"{thing}{blank}{word}{blank}{other}", other)]
+    for text, wanted in texts:
+        for written in (text, text.upper()):
+            found, excluded = without_negation(written)
+            assert (found.lower(), tuple(map(str.lower, excluded))) == (wanted, (thing,)), written
 
 
 @given(st.text(max_size=60))
