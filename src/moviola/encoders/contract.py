@@ -31,9 +31,9 @@ class Match:
         centred: whether the mean vector of texts about everything is subtracted from a query's first, so that
             no picture is close to every text; x is then a product, not a cosine.
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
-        by_phrases: whether the log odds are the mean over the text, its words and its pairs of words
+        by_phrases: whether the log odds are the mean over the text, footage of it, and its pairs of words
             (:mod:`moviola.retrieval.phrases`).
-        certainty: log odds per unit by which a picture is nearer to some of the references than usual
+        certainty: log odds per unit by which a picture tells the references apart more than usual
             (:meth:`moviola.retrieval.Background.certainty_of`); 0 without references.
         nearest: log odds per unit of the cosine of a text, by phrases, with the nearest of the references.
         unknown: log odds of each content word of a text, by phrases, that is not one token.

@@ -7,8 +7,8 @@ to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
   that a frame that is close to every text (a hub) gains nothing by it;
 - *references*, for some encoders: vectors of pictures, or of substitutes. The number of standard deviations
   of a cosine above those of the same query with the references is then used in place of the cosine. They
-  also say how certain it is what a picture shows: one that is near to none of them, such as an empty wall, is
-  near to many texts by chance.
+  also say how certain it is what a picture shows: one that is about as near to some of them as to others,
+  such as an empty wall, is near to many texts by chance.
 
 The log odds of a match rise linearly with that value. ``docs/scores.md`` has the measurements.
 """
@@ -30,8 +30,8 @@ __all__ = ["Background", "unrelated_queries"]
 
 Floats = NDArray[np.float32]
 
-# References that are compared with a picture, the nearest that count, and their mean for an ordinary one.
-_EACH, _NEAREST, _USUAL = 4, 5, 0.43
+# References that are compared with a picture, and how much the cosines of an ordinary one differ.
+_EACH, _USUAL = 4, 0.18
 # Of the standard deviation of cosines with references; a query of zeros has none.
 _LEAST = 1e-6
 
@@ -83,13 +83,13 @@ class Background:
         return Calibration(steepness, intercept, certainty=self.certainty)
 
     def certainty_of(self, vectors: Floats) -> Floats:
-        """How much nearer pictures are to some references than usual, (n,) float32 about 0, by their vectors
-        (n, d): the mean of the five largest cosines with every fourth reference, less .43.
+        """How much more than usual pictures are nearer to some references than to others, (n,) float32 about
+        0, by their vectors (n, d): the standard deviation of the cosines with every fourth reference, less
+        .18.
         """
         assert self.references is not None
         cosines = normalised(vectors) @ self.references[::_EACH].T
-        nearest = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
-        return np.asarray(nearest.mean(axis=1) - _USUAL)
+        return np.asarray(cosines.std(axis=1) - _USUAL)
 
     def of_phrases(
         self, vectors: Floats, weights: Sequence[float], unknown: int = 0

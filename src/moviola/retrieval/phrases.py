@@ -1,9 +1,9 @@
 """Phrases of a text, for encoders that know what words stand for better than what sentences mean.
 
 ConSE compares a query with a mixture of the names of classes. A sentence may be close to some class by its
-structure, or by one word of many. If each of its words, and each pair of neighbouring words, is judged by
-itself (:meth:`moviola.retrieval.Background.of_phrases`), a picture has to fit them all. `docs/scores.md` has
-the measurements.
+structure, or by one word of many. If it is read in two ways, alone and as what footage is of, and each pair
+of neighbouring words is judged by itself (:meth:`moviola.retrieval.Background.of_phrases`), a picture has to
+fit them all. `docs/scores.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -69,21 +69,18 @@ def named_words(text: str) -> list[str]:
 
 
 def phrases_of(text: str) -> dict[str, float]:
-    """The text, :func:`unframed`, its content words and its pairs of neighbouring content words.
+    """The text, :func:`unframed`, "footage of" it, and its pairs of neighbouring content words.
 
     Each of the three kinds has a third of the weight, shared by its phrases. Function words are left out; of
-    longer texts the first eight content words count. A text without two content words has no pairs, one
-    without any has no phrase but itself; the rest then has their share. All weights have the sum 1, and the
-    text comes first.
+    longer texts the first eight content words count. A text with one content word has it in place of pairs,
+    one without any itself. All weights have the sum 1, and the text comes first.
     """
     words, text = named_words(text), unframed(text)
-    pairs = [" ".join(pair) for pair in pairwise(words)] or words
-    weights = {text: 1.0}
-    for kind in filter(None, (words, pairs)):
-        for phrase in kind:
-            weights[phrase] = weights.get(phrase, 0.0) + 1 / len(kind)
-    total = sum(weights.values())
-    return {phrase: weight / total for phrase, weight in weights.items()}
+    pairs = [" ".join(pair) for pair in pairwise(words)] or words or [text]
+    weights = {text: 1 / 3, f"footage of {text}": 1 / 3}
+    for pair in pairs:
+        weights[pair] = weights.get(pair, 0.0) + 1 / 3 / len(pairs)
+    return weights
 
 
 def known_phrases(text: str, knows: Callable[[str], bool]) -> dict[str, float]:
