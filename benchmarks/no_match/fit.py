@@ -4,7 +4,7 @@
 
 The library is the one that `run.py --library FOLDER` leaves. The log odds of a moment are slope * (z - line)
 + certainty * u + nearest * n + unknown * w, with z its standing among the classes, u how far its pictures
-tell them apart, n how near the nearest class is to the query, and w the number of its words that MiniLM
+differ from them, n how near the nearest class is to the query, and w the number of its words that MiniLM
 knows by parts alone. The five numbers are fitted by maximum likelihood to the moments of the labelled
 queries, of the earlier ones, and of both, each set with equal weight, and so are the first three without the
 others; figures are given of both sets. Texts that e5 reads have numbers of their own, and are left out.

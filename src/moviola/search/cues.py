@@ -138,9 +138,9 @@ class _Words:
         """Short numbers that say little: parts of longer ones which are not those of the query; in a picture
         all, if nothing else is asked.
         """
-        units = {unit.text for unit in self.asked.units}
-        if cue.kind == "text" and not self.joined and all(map(is_short_number, units)):
-            return frozenset(units)
+        words = {unit.text for unit in self.asked.units}
+        if cue.kind == "text" and not self.joined and all(map(is_short_number, words)):
+            return frozenset(words)
         own = (one for one in self.joined if one in cue.text)
         return short_numbers_within(cue.text) - frozenset().union(*map(short_numbers_within, own))
 
@@ -204,8 +204,8 @@ class CueSearch:
     ) -> Said:
         """Moments whose speech or text matches a query.
 
-        Cues of one track with short pauses between them are one moment; moments of several tracks at the same
-        time support each other.
+        Cues of one kind and one language with short pauses between them are one moment; moments of several
+        kinds or languages at the same time support each other.
 
         Args:
             view: of the library.
@@ -220,7 +220,7 @@ class CueSearch:
         by_meaning: dict[Place, float] = {}
         if meaning is not None and vector is not None:
             by_meaning = self._by_meaning(view, vector, meaning, rows=rows, kinds=meant, languages=languages)
-        by_track: dict[tuple[int, str, str], list[Candidate]] = defaultdict(list)
+        by_track: dict[tuple[int, str], list[Candidate]] = defaultdict(list)
         places = {place for place in (*by_words, *by_meaning) if place[0] in view.videos}
         for row, own in groupby(sorted(places), key=lambda place: place[0]):
             if rows is not None and row not in rows:
@@ -235,9 +235,10 @@ class CueSearch:
                 for _, number in own
                 if number < len(cues)
             ]  # fmt: skip
-            tracks: dict[tuple[int, str, str], list[_Match]] = defaultdict(list)
+            tracks: dict[tuple[int, str], list[_Match]] = defaultdict(list)
             for match in matches:
-                tracks[_track_of(match.cue)].append(match)
+                kind, language = CUE_KINDS.index(match.cue.kind), base_language(match.cue.language)
+                tracks[kind, language].append(match)
             for track, same in tracks.items():
                 by_track[track] += _joined(row, same, view.videos[row], words, alone=track[0] == _CHAPTER)
         return Said(reduce(fused, (by_track[track] for track in sorted(by_track)), []), words.unknown)
@@ -379,11 +380,6 @@ def _joined(
         )
         why = Reason(_REASONS[kind], score, tuple(sorted(set(written))))
         yield Candidate(row, span, score, kind, best.cue.text, snippet_kind=kind, why=(why,))
-
-
-def _track_of(cue: Cue) -> tuple[int, str, str]:
-    """Kind and language of a cue, and which of several tracks it is from."""
-    return CUE_KINDS.index(cue.kind), base_language(cue.language), cue.further_track
 
 
 def _first_second(words: _Words, match: _Match) -> float:

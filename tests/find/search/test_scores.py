@@ -122,7 +122,7 @@ def test_scores_do_not_rest_on_what_else_a_library_holds(library: Library) -> No
         assert after[place] == pytest.approx(before[place], abs=1e-6)
 
 
-def test_what_a_picture_shows_is_more_certain_where_it_tells_references_apart() -> None:
+def test_what_a_picture_shows_is_more_certain_where_it_parts_references() -> None:
     """By the deviation of its cosines with every fourth, whatever is asked; alike in any length."""
     draw = np.random.default_rng(0)
     references = unit(draw.normal(size=(400, 8)))
