@@ -90,7 +90,8 @@ def of_texts(folder: Path, texts: Sequence[str]) -> dict[str, tuple[float, int]]
         encoder, background = library.store.encoders.visual, background_of(library.store)
         assert isinstance(encoder, conse.ConseEncoder) and background.references is not None
         own = [text for text in texts if encoder.reader_of(text).match is encoder.match]
-        cosines = background.centred(encoder.encode_text([unframed(text) for text in own]))
+        reader = encoder.reader_of("a photo")  # that of English, which draws queries to what is known
+        cosines = background.centred(reader.encode_text([unframed(text) for text in own]))
         nearest = (cosines @ background.references.T).max(1)
         return {
             text: (float(near), sum(not encoder.has_word(word.lower()) for word in named_words(text)))

@@ -8,9 +8,9 @@ mean of all classes, whose vectors ``scripts/make_conse_classes.py`` makes from 
 holds more than their names (`benchmarks/footage/README.md`).
 
 Texts that are not English are read by e5-small, where it is installed, and come into MiniLM's space by a
-linear map (:func:`moviola.encoders.e5.open_bridge`), near to where their translations lie. Each is then drawn
-to what is known there: .8 times the mean of the nearest 20 of the classes and of texts about everything,
-weighted by exp(10 cosine), is added (`benchmarks/languages/README.md`).
+linear map (:func:`moviola.encoders.e5.open_bridge`), near to where their translations lie. A query is then
+drawn to what is known there: .8 times the mean of the nearest 20 of the classes and of texts about
+everything, weighted by exp(10 cosine), is added, .3 times in English (`benchmarks/languages/README.md`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +65,9 @@ it, and of its words that MiniLM knows by parts alone; measured by ``benchmarks/
 FOREIGN_SLOPE, FOREIGN_LINE, FOREIGN_CERTAINTY = 1.2, 4.7, 6.0
 """The same of a text that e5 has read; measured by ``benchmarks/languages``."""
 
-DRAWN, NEAREST, STEEP = 0.8, 20, 10.0
-"""How much a text that e5 has read is drawn to the nearest of what is known, to how many, and how steeply
-their weights fall with the cosine."""
+DRAWN, DRAWN_ENGLISH, NEAREST, STEEP = 0.8, 0.3, 20, 10.0
+"""How much a query that e5 has read, and one in English, is drawn to the nearest of what is known, to how
+many, and how steeply their weights fall with the cosine."""
 
 # Digits, punctuation and blanks alone.
 _SIGNS = re.compile(r"[\d\s!-/:-@\[-`{-~]*")
@@ -187,7 +187,7 @@ class ConseEncoder(OnDevice):
     def reader_of(self, text: str) -> ConseReader:
         """The reader of a text, by its language (:class:`~moviola.encoders.contract.Polyglot`)."""
         if self.foreign is None or is_english(text):
-            return ConseReader(self.sentences, self._centred, self.match)
+            return ConseReader(self.sentences, partial(self._drawn, by=DRAWN_ENGLISH), self.match)
         match = replace(
             self.match, slope=FOREIGN_SLOPE, line=FOREIGN_LINE, certainty=FOREIGN_CERTAINTY, by_phrases=False,
             nearest=0.0, unknown=0.0,
@@ -195,9 +195,13 @@ class ConseEncoder(OnDevice):
         return ConseReader(self.foreign, self._drawn, match)
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """Features (n, dim) float32 of texts, each of length 1 and by the reader of its language."""
+        """Features (n, dim) float32 of texts, each of length 1 and by the reader of its language, in English
+        as they are: models have learnt from these.
+        """
         texts = check_texts(texts)
         readers = [self.reader_of(text) for text in texts]
+        as_it_is = ConseReader(self.sentences, self._centred, self.match)
+        readers = [as_it_is if reader.sentences is self.sentences else reader for reader in readers]
         known: dict[str, Floats] = {}
         for reader in dict.fromkeys(readers):
             own = [text for text, its in zip(texts, readers, strict=True) if its == reader]
@@ -239,15 +243,15 @@ class ConseEncoder(OnDevice):
     def _centred(self, sentences: Floats) -> Floats:
         return _unit(sentences - self._vectors.array("mean"))
 
-    def _drawn(self, sentences: Floats) -> Floats:
-        """Sentences (n, d) of other languages as pictures are compared with, of length 1."""
+    def _drawn(self, sentences: Floats, by: float = DRAWN) -> Floats:
+        """Sentences (n, d) as pictures are compared with, of length 1."""
         own = self._centred(sentences)
         # Each by itself: the last bits of a product depend on how many are multiplied together.
         cosines = np.matmul(own[:, None], self._known.T)[:, 0]
         least = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST, None]
         weights = np.where(cosines >= least, np.exp(np.float32(STEEP) * (cosines - 1)), np.float32(0))
         weights /= weights.sum(axis=1, keepdims=True)
-        return _unit(own + np.float32(DRAWN) * np.matmul(weights[:, None], self._known)[:, 0])
+        return _unit(own + np.float32(by) * np.matmul(weights[:, None], self._known)[:, 0])
 
     @cached_property
     def _known(self) -> Floats:

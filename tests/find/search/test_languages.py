@@ -241,6 +241,21 @@ def test_english_is_read_as_ever(conse: ConseEncoder, monkeypatch: pytest.Monkey
     alone = load_encoder("conse-lite1")
     assert np.array_equal(alone.encode_text(texts), vectors)
     assert isinstance(alone, ConseEncoder) and alone.reader_of("ein Auto").sentences is alone.sentences
+    assert np.array_equal(alone.reader_of(texts[0]).encode_text(texts), readers[0].encode_text(texts))
+
+
+def test_queries_are_drawn_to_what_is_known_and_texts_of_models_are_not(conse: ConseEncoder) -> None:
+    """Models that were trained on this encoder's texts read them as they were; a search by pictures asks
+    nearer to classes, and the same alone as among others.
+    """
+    texts = ["a red car", "pink clouds in the sky", "two dogs"]
+    as_they_are, drawn = conse.encode_text(texts), conse.reader_of(texts[0]).encode_text(texts)
+    assert np.array_equal(conse.encode_tokens(texts)[0][-1], as_they_are[0])
+    assert np.array_equal(drawn[1], conse.reader_of(texts[1]).encode_text(texts[1:2])[0])
+    assert conse.match.references is not None
+    nearest = [(rows @ conse.match.references.T).max(1) for rows in (as_they_are, drawn)]
+    assert (nearest[1] > nearest[0]).all()
+    assert 0.9 < (as_they_are * drawn).sum(1).min() < 0.999
 
 
 def test_a_bridge_leads_to_its_encoder_alone(tmp_path: Path) -> None:
