@@ -3,13 +3,13 @@
     python benchmarks/no_match/fit.py LIBRARY [--out FILE]
 
 The library is the one that `run.py --library FOLDER` leaves. The log odds of a moment are slope * (z - line)
-+ certainty * u + nearest * n + unknown * w, with z its standing among the classes, u how far its pictures
-differ from them, n how near the nearest class is to the query, and w the number of its words that MiniLM
++ certainty * u + nearest * n + unknown * w, with z its standing among the classes, u how certain it is what
+its pictures show, n how near the nearest class is to the query, and w the number of its words that MiniLM
 knows by parts alone. The five numbers are fitted by maximum likelihood to the moments of the labelled
 queries, of the earlier ones, and of both, each set with equal weight, and so are the first three without the
 others; figures are given of both sets. Texts that e5 reads have numbers of their own, and are left out.
-`MATCH_SLOPE` and the others of `moviola.encoders.conse` are about what the earlier queries give, so that the
-labelled ones judge them.
+`MATCH_SLOPE` and the others of `moviola.encoders.conse` were chosen near to what the earlier queries give,
+with a line that is a little lower (`docs/decisions/bands.md`).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Match:
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
         by_phrases: whether the log odds are the mean over the text, footage of it, and its pairs of words
             (:mod:`moviola.retrieval.phrases`).
-        certainty: log odds per unit by which a picture parts the references more than usual
+        certainty: log odds per unit by which it is more certain than usual what a picture shows
             (:meth:`moviola.retrieval.Background.certainty_of`); 0 without references.
         nearest: log odds per unit of the cosine of a text, by phrases, with the nearest of the references.
         unknown: log odds of each content word of a text, by phrases, that is not one token.

@@ -7,8 +7,8 @@ to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
   that a frame that is close to every text (a hub) gains nothing by it;
 - *references*, for some encoders: vectors of pictures, or of substitutes. The number of standard deviations
   of a cosine above those of the same query with the references is then used in place of the cosine. They
-  also say how certain it is what a picture shows: one that is about as near to some of them as to others,
-  such as an empty wall, is near to many texts by chance.
+  also say how certain it is what a picture shows: one that is near to none of them, or about as near to
+  some as to others, such as an empty wall, is near to many texts by chance.
 
 The log odds of a match rise linearly with that value. ``docs/scores.md`` has the measurements.
 """
@@ -30,8 +30,10 @@ __all__ = ["Background", "unrelated_queries"]
 
 Floats = NDArray[np.float32]
 
-# References that are compared with a picture, and how much the cosines of an ordinary one differ.
-_EACH, _USUAL = 4, 0.18
+# References that are compared with a picture, the nearest that count, and what is usual of both numbers.
+_EACH, _NEAREST, _NEAR, _APART = 4, 5, 0.43, 0.18
+# How much the second number counts.
+_OF_APART = 1.2
 # Of the standard deviation of cosines with references; a query of zeros has none.
 _LEAST = 1e-6
 
@@ -83,13 +85,15 @@ class Background:
         return Calibration(steepness, intercept, certainty=self.certainty)
 
     def certainty_of(self, vectors: Floats) -> Floats:
-        """How much more than usual pictures are nearer to some references than to others, (n,) float32 about
-        0, by their vectors (n, d): the standard deviation of the cosines with every fourth reference, less
-        .18.
+        """How certain it is what pictures show, (n,) float32 about 0, by their vectors (n, d).
+
+        By every fourth reference: the mean of the five largest cosines, less .43, and 1.2 times the standard
+        deviation of all, less .18.
         """
         assert self.references is not None
         cosines = normalised(vectors) @ self.references[::_EACH].T
-        return np.asarray(cosines.std(axis=1) - _USUAL)
+        nearest = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:].mean(axis=1)
+        return np.asarray(nearest - _NEAR + np.float32(_OF_APART) * (cosines.std(axis=1) - _APART))
 
     def of_phrases(
         self, vectors: Floats, weights: Sequence[float], unknown: int = 0

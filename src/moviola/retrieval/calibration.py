@@ -73,7 +73,7 @@ class Calibration:
         intercept: log odds at an evidence of 0.
         words: words of the training queries, in lower case, where these are a closed language (the measured
             queries have no other words); each other word lowers the log odds by 4.6. Empty where it is open.
-        certainty: log odds per unit by which the pictures of a piece part references more than usual
+        certainty: log odds per unit by which it is more certain than usual what the pictures show
             (:meth:`moviola.retrieval.Background.certainty_of`).
         answerable: log odds per unit of the log odds, as the model has them, that the query has an answer at
             all; >= 0.

@@ -122,14 +122,15 @@ def test_scores_do_not_rest_on_what_else_a_library_holds(library: Library) -> No
         assert after[place] == pytest.approx(before[place], abs=1e-6)
 
 
-def test_what_a_picture_shows_is_more_certain_where_it_parts_references() -> None:
-    """By the deviation of its cosines with every fourth, whatever is asked; alike in any length."""
+def test_what_a_picture_shows_is_more_certain_near_some_references_and_far_from_others() -> None:
+    """By its cosines with every fourth, whatever is asked; alike in any length."""
     draw = np.random.default_rng(0)
     references = unit(draw.normal(size=(400, 8)))
     background = Background(np.zeros(8, np.float32), 1.0, 1.0, references, certainty=2.0)
     pictures = np.concatenate([3 * references[4:5], draw.normal(size=(3, 8)).astype(np.float32)])
-    apart = (unit(pictures) @ references[::4].T).std(axis=1)
-    np.testing.assert_allclose(background.certainty_of(pictures), apart - 0.18, atol=1e-6)
+    cosines = np.sort(unit(pictures) @ references[::4].T, axis=1)
+    expected = cosines[:, -5:].mean(axis=1) - 0.43 + 1.2 * (cosines.std(axis=1) - 0.18)
+    np.testing.assert_allclose(background.certainty_of(pictures), expected, atol=1e-6)
     assert background.calibration(draw.normal(size=8).astype(np.float32)).certainty == 2.0
 
 
