@@ -19,7 +19,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -186,8 +186,23 @@ class ConseEncoder(OnDevice):
 
     def reader_of(self, text: str) -> ConseReader:
         """The reader of a text, by its language (:class:`~moviola.encoders.contract.Polyglot`)."""
-        if self.foreign is None or is_english(text):
-            return ConseReader(self.sentences, partial(self._drawn, by=DRAWN_ENGLISH), self.match)
+        return self._english if self._reads_as_english(text) else self._other
+
+    def _reads_as_english(self, text: str) -> bool:
+        return self.foreign is None or is_english(text)
+
+    # Each is one object, since vectors of texts are kept by reader (:mod:`moviola.encoders.kept_texts`).
+    @cached_property
+    def _english(self) -> ConseReader:
+        return ConseReader(self.sentences, lambda rows: self._drawn(rows, DRAWN_ENGLISH), self.match)
+
+    @cached_property
+    def _as_it_is(self) -> ConseReader:
+        return ConseReader(self.sentences, self._centred, self.match)
+
+    @cached_property
+    def _other(self) -> ConseReader:
+        assert self.foreign is not None
         match = replace(
             self.match, slope=FOREIGN_SLOPE, line=FOREIGN_LINE, certainty=FOREIGN_CERTAINTY, by_phrases=False,
             nearest=0.0, unknown=0.0,
@@ -199,9 +214,7 @@ class ConseEncoder(OnDevice):
         as they are: models have learnt from these.
         """
         texts = check_texts(texts)
-        readers = [self.reader_of(text) for text in texts]
-        as_it_is = ConseReader(self.sentences, self._centred, self.match)
-        readers = [as_it_is if reader.sentences is self.sentences else reader for reader in readers]
+        readers = [self._as_it_is if self._reads_as_english(text) else self._other for text in texts]
         known: dict[str, Floats] = {}
         for reader in dict.fromkeys(readers):
             own = [text for text, its in zip(texts, readers, strict=True) if its == reader]

@@ -249,6 +249,7 @@ def test_queries_are_drawn_to_what_is_known_and_texts_of_models_are_not(conse: C
     nearer to classes, and the same alone as among others.
     """
     texts = ["a red car", "pink clouds in the sky", "two dogs"]
+    assert conse.reader_of(texts[0]) is conse.reader_of(texts[1]), "vectors of texts are kept by reader"
     as_they_are, drawn = conse.encode_text(texts), conse.reader_of(texts[0]).encode_text(texts)
     assert np.array_equal(conse.encode_tokens(texts)[0][-1], as_they_are[0])
     assert np.array_equal(drawn[1], conse.reader_of(texts[1]).encode_text(texts[1:2])[0])
