@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -237,6 +238,34 @@ def segment(*times: tuple[float, float], **about: float) -> SimpleNamespace:
         for number, (start, end) in enumerate(times, 1)
     ]
     return SimpleNamespace(words=words, **{"compression_ratio": 1.0, "avg_logprob": -0.1, **about})
+
+
+def test_windows_that_are_read_side_by_side_keep_their_order(
+    whisper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first window ends after the second one: words in the order of threads would be out of time. An
+    error of a window is that of reading; a pool that swallows it would lose half a minute of speech.
+    """
+    second_is_done = threading.Event()
+
+    def transcribe(samples: NDArray[np.float32], **options: Any) -> tuple[Sequence[Any], Any]:
+        window = round(float(samples[0]))
+        if window == 0:
+            assert second_is_done.wait(60)
+        if window == 1:
+            second_is_done.set()
+        if window == 3:
+            raise ValueError("not read")
+        return [segment((1.0, 2.0))], SimpleNamespace(language="en", language_probability=1.0)
+
+    reader = WhisperReader(str(whisper), "cpu")
+    model = SimpleNamespace(transcribe=transcribe, model=SimpleNamespace(is_multilingual=False))
+    monkeypatch.setattr(reader, "_model", model)
+    monkeypatch.setattr(reader, "_at_once", 2)
+    said = reader.read(Voiced(30.0 * n, np.full(30 * RATE, n, np.float32)) for n in range(4))
+    assert [utterance.start for utterance in itertools.islice(said, 3)] == [1.0, 31.0, 61.0]
+    with pytest.raises(ValueError, match="not read"):
+        next(said)
 
 
 def test_words_of_whisper_end_with_their_stretch() -> None:

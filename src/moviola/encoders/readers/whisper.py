@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from itertools import accumulate, groupby
 from typing import Any
@@ -56,6 +58,9 @@ _MOST_TOKENS = 224
 
 LONGEST = 30.0
 """Seconds of the longest stretch, Whisper's input length; longer speech is cut at a pause."""
+
+# Windows that are read at the same time on a CPU, at most: each takes some 160 MB.
+_AT_ONCE = 4
 
 # Minimum length of speech, pause that ends a stretch, and margin before and after, in milliseconds.
 _SHORTEST, _PAUSE, _ROOM = 250, 500, 200
@@ -111,7 +116,10 @@ class WhisperReader:
                 device="cuda" if gpu else "cpu",
                 device_index=int(number or 0),
                 compute_type="float16" if gpu else "int8",
-                cpu_threads=compute_threads(),
+                # Of one window two threads wait for each other longer than they compute: two windows on a
+                # thread each take 14 s where one on two takes 33 (benchmarks/readers/README.md).
+                cpu_threads=compute_threads() // self._at_once,
+                num_workers=self._at_once,
                 local_files_only=True,
             )
         except Exception as error:  # CTranslate2 and the tokenizer raise nothing more specific
@@ -119,25 +127,57 @@ class WhisperReader:
                 f"{self._checkpoint.folder}: cannot be loaded ({error}); fetch it again"
             ) from error
 
+    @cached_property
+    def _at_once(self) -> int:
+        """Windows that are read at the same time."""
+        return 1 if available_device(self._device) != "cpu" else min(_AT_ONCE, compute_threads())
+
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
         """Utterances in the named language, or the first one that the model is sure of."""
-        language, knows_one = self._language, not self._model.model.is_multilingual
-        for window in _windows(speech):
-            segments, heard = self._model.transcribe(
-                np.concatenate([stretch.samples for stretch in window]),
-                language=language,
-                temperature=0.0,
-                word_timestamps=True,
-                condition_on_previous_text=False,
-                max_new_tokens=_MOST_TOKENS,
-                # Without it a window of another language would have no words at all, and be silence.
-                no_speech_threshold=None if knows_one else _NO_SPEECH,
-            )
-            if language is None and heard.language_probability >= _SURE_OF_LANGUAGE:
+        knows_one = not self._model.model.is_multilingual
+        language = "en" if knows_one else self._language
+        windows = _windows(speech)
+        while language is None and (window := next(windows, None)) is not None:
+            segments, heard = self._transcribed(window, None)
+            if heard.language_probability >= _SURE_OF_LANGUAGE:
                 language = heard.language
             for segment in segments:
+                yield from _utterances(segment, window, heard.language)
+        for window, segments in self._side_by_side(windows, language):
+            for segment in segments:
                 other = knows_one and _is_of_another_language(segment)
-                yield from _utterances(segment, window, UNKNOWN_LANGUAGE if other else heard.language)
+                yield from _utterances(segment, window, UNKNOWN_LANGUAGE if other else str(language))
+
+    def _transcribed(self, window: Sequence[Voiced], language: str | None) -> tuple[list[Any], Any]:
+        """Segments of a window, and what the model says of it."""
+        segments, heard = self._model.transcribe(
+            np.concatenate([stretch.samples for stretch in window]),
+            language=language,
+            temperature=0.0,
+            word_timestamps=True,
+            condition_on_previous_text=False,
+            max_new_tokens=_MOST_TOKENS,
+            # Without it a window of another language would have no words at all, and be silence.
+            no_speech_threshold=_NO_SPEECH if self._model.model.is_multilingual else None,
+        )
+        return list(segments), heard
+
+    def _side_by_side(
+        self, windows: Iterable[list[Voiced]], language: str | None
+    ) -> Iterator[tuple[list[Voiced], list[Any]]]:
+        """Windows in their order, with their segments; some are read ahead, at the same time."""
+        waiting: deque[tuple[list[Voiced], Future[tuple[list[Any], Any]]]] = deque()
+        pool = ThreadPoolExecutor(self._at_once)
+        try:
+            for window in windows:
+                waiting.append((window, pool.submit(self._transcribed, window, language)))
+                if len(waiting) > self._at_once:
+                    first, segments = waiting.popleft()
+                    yield first, segments.result()[0]
+            for first, segments in waiting:
+                yield first, segments.result()[0]
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _windows(speech: Iterable[Voiced]) -> Iterator[list[Voiced]]:
