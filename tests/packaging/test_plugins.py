@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
@@ -21,7 +24,8 @@ from moviola.cli.commands import load_commands
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
 from moviola.errors import BrokenPlugin, InvalidValue, LibraryError
-from moviola.export import format_of, write_moments
+from moviola.export import MomentFormat, format_of, write_moments
+from moviola.export.formats import FORMATS
 from moviola.index import backend_of, backends_of
 from moviola.library import diagnosis, verify
 from moviola.library.ingest.workers import open_workers
@@ -230,8 +234,10 @@ def test_a_broken_one_is_named_and_the_rest_works(
         USES[group]()
     assert format_of(tmp_path / "m.lines").name == "lines"
     assert load_encoder("demo").id == "demo"
-    with pytest.raises(InvalidValue, match="no format is known by"):
+    with pytest.raises(InvalidValue, match="no format is known by") as refused:
         format_of(tmp_path / "m.xyz")
+    said = "exporter 'bad' of moviola-broken 2.0 cannot be used" in str(refused.value)
+    assert said is (group == "moviola.exporters")
 
 
 def test_one_that_returns_nothing_is_named(broken: Callable[..., None]) -> None:
@@ -275,6 +281,28 @@ BAD = MomentFormat("bad", "Bad", ".bad", "file", frozenset(), lambda export: {}[
         BrokenPlugin, match=r"^moviola-broken 2\.0: <lambda> failed \(KeyError: 'a'\); update"
     ):
         write_moments([Moment("a", 1, 2, 0.5, 1)], {}, tmp_path / "m.bad")
+
+
+def test_a_format_that_does_not_say_what_it_wrote_is_named(tmp_path: Path) -> None:
+    silent = MomentFormat("silent", "Silent", ".silent", "file", frozenset(), lambda export: None)  # type: ignore[arg-type,return-value]
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        pytest.raises(BrokenPlugin, match=r"format 'silent': returned NoneType where .*Written is due"),
+    ):
+        patched.setitem(FORMATS, "silent", silent)
+        write_moments([Moment("a", 1, 2, 0.5, 1)], {}, tmp_path / "m.silent")
+
+
+def test_routes_that_are_elsewhere_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rights go by paths; one without a path ended in an error of FastAPI's."""
+    router = APIRouter()
+    elsewhere = {"example": replace(server_additions()["example"], router=lambda: router)}
+    monkeypatch.setattr("moviola.server.app.server_additions", lambda: elsewhere)
+    for path in ("", "/api/library/mine"):
+        router.routes[:] = [APIRoute(path, lambda: None)]
+        where = rf"moviola-example .*route '{path}' is not below /api/example"
+        with pytest.raises(BrokenPlugin, match=where):
+            create_app(folder)
 
 
 def test_a_reader_that_fails_is_named_for_its_video_and_the_others_are_read(
@@ -333,6 +361,7 @@ def open_encoder(name, choice):
         (3, "encode_frames", "list(encode(given))", "returned list where float32"),
         (4, "encode_frames", "encode(given) * float('nan')", "infinite or NaN; update the package"),
         (5, "encode_text", "encode(given)[:-1]", "returned float32"),
+        (6, "encode_text", "encode(given)[:, (given == ['a red door']):]", r"returned float32 \(1, \d+\)"),
     ],
 )
 def test_an_encoder_that_returns_something_else_is_named(

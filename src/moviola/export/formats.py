@@ -220,7 +220,13 @@ def write_moments(
     require_no_source(out, videos.values())
     check(out)
     export = Export(chosen, videos, out, ExportOptions(**options), kept, progress, check, durations)
-    return chosen_format.write(export)
+    written = chosen_format.write(export)
+    if not isinstance(written, Written):
+        raise BrokenPlugin(
+            f"format {chosen_format.name!r}: returned {type(written).__name__} where "
+            "moviola.export.Written is due; update the package that it comes from"
+        )
+    return written
 
 
 def _within(moment: Moment, durations: Mapping[str, float], format: MomentFormat) -> Moment:
@@ -261,16 +267,21 @@ def format_of(out: str | Path) -> MomentFormat:
     """The format of a suffix: the first in :data:`FORMATS`, then of plug-ins; without one, clips.
 
     Raises:
-        InvalidValue: no format has that suffix.
+        InvalidValue: no format that can be used has that suffix; plug-ins' formats that cannot are named.
     """
     suffix = Path(out).suffix.lower()
     if not suffix:
         return FORMATS["clips"]
-    for format in (formats := all_formats().values()):
+    formats = all_formats()
+    for format in formats.values():
         if format.suffix == suffix:
             return format
-    known = ", ".join(dict.fromkeys(format.suffix for format in formats if format.suffix))
-    raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
+    known = ", ".join(dict.fromkeys(format.suffix for format in formats.values() if format.suffix))
+    unusable = [str(one) for one in plugins("moviola.exporters") if one.point.name not in formats]
+    reasons = f"; {' and '.join(unusable)} cannot be used, naming it says why" if unusable else ""
+    raise InvalidValue(
+        f"{out}: no format is known by {suffix}; end it in {known}, or name the format{reasons}"
+    )
 
 
 def _file(write: Callable[[Export], object]) -> Writer:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders import FrameTextEncoder
+from moviola.encoders import FrameTextEncoder, check_features
 from moviola.encoders.contract import Polyglot, TextJudge, TextReader
 from moviola.encoders.kept_texts import KeptTexts
 from moviola.features import QueryFeatures
@@ -58,6 +58,9 @@ def encoded_texts(
         kept: features of texts that were encoded before.
         retrieval, encoder: the stages, and the encoder of pictures; None: pictures are not searched.
         meaning: of the library's sentences; None: meanings are not compared.
+
+    Raises:
+        BrokenPlugin: the encoder returned something else than features.
     """
     seen: Iterable[tuple[QueryFeatures | None, Calibration | None]] = [(None, None)] * len(texts)
     if texts and retrieval is not None:
@@ -80,6 +83,7 @@ def _whole(
     tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
     rows = (kept.tokens if tokens else kept.vectors)(encoder, texts)
     for text, row in zip(texts, rows, strict=True):
+        check_features(np.atleast_2d(row), (len(row) if tokens else 1, encoder.dim), encoder.id)
         yield QueryFeatures.of([""], [text], [row]), NOTHING if says_only_what_not(text) else None
 
 
@@ -107,6 +111,7 @@ def _by_phrases(
         vectors[reader] = dict(zip(wanted, kept.vectors(reader, wanted), strict=True))
     for text, reader, own_scale, phrases in zip(texts, readers, scales, weights, strict=True):
         rows = np.stack([vectors[reader][phrase] for phrase in phrases])
+        check_features(rows, (len(phrases), encoder.dim), encoder.id)
         unknown = _unknown(reader, text) if own_scale.unknown else 0
         vector, scale = own_scale.of_phrases(rows, list(phrases.values()), unknown)
         says = _knows(reader, text) and not says_only_what_not(text)

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.routing import Mount, Route
 
-from moviola.plugins import server_additions
+from moviola.plugins import ServerAddition, plugin, server_additions
 from moviola.server.compressing import Compressed
 from moviola.server.file_headers import Ranges
 from moviola.server.metrics import Measured, Metrics
@@ -68,6 +68,7 @@ def create_app(
         NotFound: no library there, or a folder to watch that does not exist and is none of the library's.
         LibraryError: it is damaged, or several do not fit together.
         InvalidValue: several libraries, and folders to watch.
+        BrokenPlugin: what a package adds cannot be used.
     """
     options = options or Options()
     folders = [library_folder] if isinstance(library_folder, str | os.PathLike) else [*library_folder]
@@ -82,7 +83,7 @@ def create_app(
     handle_problems(app)
     own = (library, search, questions, videos, streams, exports, jobs, kept, upkeep, uploads, sharing)
     added = server_additions()
-    routers = [*(one.router for one in own), *(one.router() for one in added.values())]
+    routers = [*(one.router for one in own), *(_added(*one) for one in added.items())]
     routers.append(_heads(routers))
     for router in routers:
         app.include_router(router, dependencies=[Depends(require_known_parameters)])
@@ -97,6 +98,17 @@ def create_app(
     reading = tuple(f"/api/{name}/" for name, one in added.items() if one.right == "read")
     _guard(app, options, Guarded(files, pages | {sharing.SHARED}, reading), metrics)
     return app
+
+
+def _added(name: str, addition: ServerAddition) -> APIRouter:
+    """The routes of an addition; :class:`BrokenPlugin` where one is not below its path."""
+    router, path = addition.router(), f"/api/{name}"
+    paths = [route.path for route in router.routes if isinstance(route, Route)]
+    if outside := [one for one in paths if not f"{one}/".startswith(f"{path}/")]:
+        found = plugin("moviola.routes", name)
+        assert found is not None
+        raise found.broken(ValueError(f"its route {outside[0]!r} is not below {path}"))
+    return router  # type: ignore[no-any-return]
 
 
 def _add_pages(app: FastAPI, files: PageFiles) -> frozenset[str]:
