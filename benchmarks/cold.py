@@ -1,6 +1,6 @@
 """Processor time of cold commands, of two states of moviola in turns.
 
-    python benchmarks/cold.py --before OTHER/src --library before=A --library now=B --pairs 15 --out cold.json
+    python benchmarks/cold.py --before OTHER/src --library before=A now=B --pairs 15 --out cold.json
 
 Each command runs in a process of its own, with its children; the two states take turns, and every second turn
 begins with the other one, so that other work falls on both. Bytecode is there, as after an installation.
@@ -11,7 +11,6 @@ That one reads no sounds, so a second run was with a library without them (``ind
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -19,6 +18,8 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+
+from measuring import arguments, say
 
 HERE = Path(__file__).resolve().parents[1] / "src"
 COMMANDS = {
@@ -62,20 +63,12 @@ def compared(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--before", type=Path, required=True, help="folder with the package `moviola` of before"
-    )
-    parser.add_argument("--library", action="append", required=True, help="before=FOLDER, now=FOLDER")
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    given = arguments(__doc__, before=Path("before/src"), library=["before=A", "now=B"], pairs=15, out=None)
     libraries = dict(one.split("=", 1) for one in given.library)
     sources = {"before": given.before.resolve(), "now": HERE}
     found = {name: compared(sources, libraries, words, given.pairs) for name, words in COMMANDS.items()}
     print(json.dumps(found, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    say(found, given.out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-from moviola.errors import InvalidValue, MoviolaError
+from measuring import saying_errors
+from moviola.errors import InvalidValue
 from scale.plan import chosen
 from scale.report import write_scale_report
 from scale.run import ScaleBench, run_scale
@@ -39,10 +40,8 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    try:
+    with saying_errors():
         compare(options)
-    except MoviolaError as error:
-        sys.exit(f"error: {error}")
 
 
 def compare(options: argparse.Namespace) -> None:

@@ -22,7 +22,8 @@ from comparison.plan import PRESETS
 from comparison.report import write_report
 from comparison.run import run_pieces, what_is_left
 from comparison.runs import write_runs
-from moviola.errors import InvalidValue, MoviolaError
+from measuring import saying_errors
+from moviola.errors import InvalidValue
 
 
 def main() -> None:
@@ -51,10 +52,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    try:
+    with saying_errors():
         compare(options)
-    except MoviolaError as error:
-        sys.exit(f"error: {error}")
 
 
 def compare(options: argparse.Namespace) -> None:

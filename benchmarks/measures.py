@@ -1,28 +1,24 @@
-"""How long an evaluation of TVR-Ranking's size takes, and twice the depth of it; and reading large files.
+"""How long an evaluation of TVR-Ranking's size takes, and twice the depth of it.
 
-    python benchmarks/measures.py [--queries 2781] [--predictions 200] [--truths 27] [--rows]
-
-``--rows`` also times reading files of 10^6 rows, in each of our formats.
+python benchmarks/measures.py [--queries 2781] [--predictions 200] [--truths 27]
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from measuring import arguments
-from moviola.study.measures import Qrels, Run, evaluate, read_qrels, read_run, write_qrels, write_run
+from moviola.study.measures import Qrels, Run, evaluate
 
 OVERLAPS = (0.3, 0.5, 0.7)
 VIDEOS = 2_000
 
 
 def main() -> None:
-    options = arguments(__doc__, queries=2781, predictions=200, truths=27, rows=False)
+    options = arguments(__doc__, queries=2781, predictions=200, truths=27)
     print(f"{options.queries} queries, {options.truths} judged moments each")
     # The depth is what is read of a run, so it is that of the predictions: all of them count.
     for predictions, depths in (
@@ -34,8 +30,6 @@ def main() -> None:
         measures = [f"nDCG@{depth},IoU>={overlap}" for overlap in OVERLAPS for depth in depths]
         taken = seconds(lambda run=run, qrels=qrels, of=measures: evaluate(run, qrels, of))  # type: ignore[misc]
         print(f"{predictions} predictions, {len(measures)} measures to depth {max(depths)}: {taken:.3f} s")
-    if options.rows:
-        million_rows()
 
 
 def seconds(work: Callable[[], object], repeat: int = 3) -> float:
@@ -68,20 +62,6 @@ def made_up(queries: int, predictions: int, truths: int) -> tuple[Qrels, Run]:
     return qrels, Run.from_columns(
         query_rows, shown, begin, np.maximum(finish, begin + 0.1), random.random(many)
     )
-
-
-def million_rows() -> None:
-    """Seconds to read 10^6 moments in each of our formats."""
-    qrels, run = made_up(5_000, 200, 200)
-    with tempfile.TemporaryDirectory() as scratch:
-        for suffix in ("json", "jsonl", "csv", "trec"):
-            path = Path(scratch) / f"rows.{suffix}"
-            write_run(run, path)
-            print(f"run {suffix}, {len(run):,} rows: {seconds(lambda path=path: read_run(path), 1):.2f} s")  # type: ignore[misc]
-        path = Path(scratch) / "rows.json"
-        for name in ("tvr_ranking", "json"):
-            write_qrels(qrels, path, name)
-            print(f"qrels {name}, {len(qrels):,} rows: {seconds(lambda: read_qrels(path), 1):.2f} s")
 
 
 if __name__ == "__main__":

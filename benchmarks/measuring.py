@@ -6,15 +6,21 @@ import csv
 import json
 import multiprocessing
 import os
+import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moviola.errors import MoviolaError
 from moviola.study.measures import Run
 from moviola.types import Moment
 
-__all__ = ["VIDEOS", "alone", "arguments", "as_run", "csv_rows", "gridhouse_world", "print_rows", "say"]
+__all__ = [
+    "VIDEOS", "alone", "arguments", "as_run", "csv_rows", "gridhouse_world", "print_rows", "say",
+    "saying_errors",
+]  # fmt: skip
 
 VIDEOS = Path(__file__).resolve().parents[2] / "shared" / "videos"
 """The real footage."""
@@ -38,6 +44,15 @@ def arguments(doc: str | None, *positional: str, **options: Any) -> Any:
             kind = {"nargs": "+", "type": type(value[0])}
         parser.add_argument(f"--{name.replace('_', '-')}", default=value, **kind)
     return parser.parse_args()
+
+
+@contextmanager
+def saying_errors() -> Iterator[None]:
+    """End the script with one line for an error that names its remedy."""
+    try:
+        yield
+    except MoviolaError as error:
+        sys.exit(f"error: {error}")
 
 
 def say(found: object, out: Path | None) -> None:

@@ -12,7 +12,6 @@ A figure and a table for each query, prem-case-1 and so on.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,8 @@ from tokenizers import Tokenizer
 
 from measure_studies import figures
 from measure_studies.reports import Study
-from moviola.errors import InvalidValue, MoviolaError, NotFound
+from measuring import saying_errors
+from moviola.errors import InvalidValue, NotFound
 from moviola.features import FeatureFolder, Integers
 from moviola.study.models.prem import Prem
 from moviola.study.models.pretrained import from_pretrained
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json of the encoder of the queries")
     parser.add_argument("--out", type=Path, default=Path("study"), help="folder for figures and numbers")
     options = parser.parse_args()
-    try:
+    with saying_errors():
         features = FeatureFolder.open(options.features)
         split = Split.read(features, options.pairs, list(features.durations))
         model = from_pretrained(options.model, kind=Prem)
@@ -77,8 +77,6 @@ def main() -> None:
         for number, case in enumerate(prem_cases(model, split, wanted), 1):
             made = prem_study(case, token_names(case, options.tokenizer), f"prem-case-{number}")
             print(*made.write(options.out), sep="\n")
-    except MoviolaError as error:
-        sys.exit(f"error: {error}")
 
 
 @torch.no_grad()

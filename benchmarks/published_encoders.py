@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "world
 
 from clips import VIDEOS, rows
 
-from measuring import alone
+from measuring import alone, saying_errors
 from moviola import Library
 from moviola.encoders import ClipEncoder, available_models, load_encoder
 from moviola.encoders.checkpoints import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS
@@ -64,10 +64,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, help="calls of which the fastest counts")
     parser.add_argument("--out", type=Path, help="add the results to this JSON file")
     options = parser.parse_args()
-    try:
+    with saying_errors():
         check_all(options)
-    except MoviolaError as error:
-        sys.exit(f"error: {error}")
 
 
 def check_all(options: argparse.Namespace) -> None:

@@ -24,7 +24,8 @@ from measure_studies.judged_pairs import caption_changes, read_judged, relevance
 from measure_studies.judged_pairs import replacements as replaced
 from measure_studies.judgements import rating_study, relevance_study
 from measure_studies.reports import STUDY_MEASURES, Study, read_runs
-from moviola.errors import InvalidValue, MoviolaError
+from measuring import saying_errors
+from moviola.errors import InvalidValue
 from moviola.study.datasets.building.annotation_files import read_ratings
 from moviola.study.datasets.readers import read_annotations
 from moviola.study.measures import Qrels, Run, read_qrels, read_run
@@ -184,7 +185,5 @@ def replacements(
 
 
 if __name__ == "__main__":
-    try:
+    with saying_errors():
         study()
-    except MoviolaError as error:
-        sys.exit(f"error: {error}")

@@ -10,8 +10,7 @@ moments; the expected calibration error of all with a score of .05 or more; of t
 with the possible ones, how many are right, the share of answerable queries that have a right one, and that of
 absent and senseless ones that have any. Intervals are in the file.
 
-Then, of the videos that names alone find, how many are right by the share of the query that the name has,
-and the likeliest scale of that.
+Then, of the videos that names alone find, how many are right by the share of the query that the name has.
 
 Then files that are renamed to everyday words which they do not show (`renamed.csv`).
 
@@ -37,7 +36,6 @@ from photo_films import make_films
 from measuring import VIDEOS, arguments, csv_rows, print_rows, say
 from moviola import Library
 from moviola.search import By, LikeMoment, Marked, MarkedMoment, SearchQuery, SearchResult, Text
-from moviola.search.name_evidence import BY_NAME
 from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share
 
@@ -102,9 +100,7 @@ def of_moments(found: Mapping[str, Answers], by: By) -> list[dict[str, Any]]:
 
 
 def of_shares(name: str, found: Answers) -> dict[str, Any]:
-    """How often a video is right that names alone find, by the share of the query's weight that its name has;
-    the likeliest scale b s^e of these, and the log likelihood of it, of the shipped one and of .55 s.
-    """
+    """How often a video is right that names alone find, by the share of the query that its name has."""
     judged_ones = [
         (max(reason.score for reason in one.why), verdict)
         for query, answer in found
@@ -113,26 +109,11 @@ def of_shares(name: str, found: Answers) -> dict[str, Any]:
     ]
     share = np.array([share for share, _ in judged_ones])
     right = np.array([verdict for _, verdict in judged_ones], bool)
-
-    def likelihood(factor: float, power: float) -> float:
-        scores = np.clip(factor * share**power, 1e-6, 1 - 1e-6)
-        return float(np.log(np.where(right, scores, 1 - scores)).sum())
-
-    grid = [
-        (round(b, 2), round(e, 2))
-        for b in np.arange(0.3, 1, 0.01).tolist()
-        for e in np.arange(0, 2.01, 0.05).tolist()
-    ]
-    likeliest = max(grid, key=lambda pair: likelihood(*pair))
     bands = {"all": (0.95, 1.01), "a half": (0.4, 0.6), "a quarter": (0.2, 0.3), "less": (0.0, 0.2)}
     within = {band: right[(share >= low) & (share < high)] for band, (low, high) in bands.items()}
     return {
         "queries of": name,
         **{band: f"{int(own.sum())} of {len(own)}" for band, own in within.items()},
-        "likeliest": "{} s^{}".format(*likeliest),
-        "its log likelihood": round(likelihood(*likeliest), 1),
-        "of the shipped scale": round(likelihood(BY_NAME, 0.5), 1),
-        "of .55 s": round(likelihood(0.55, 1.0), 1),
     }
 
 
