@@ -105,7 +105,7 @@ def export_(
 
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
-    from moviola.export import Selection, format_of, named_format, read_moments
+    from moviola.export import format_of, named_format
 
     chosen_format = format_of(out) if format is None else named_format(format)
     if moments and collection is not None:
@@ -116,15 +116,12 @@ def export_(
     if collection is not None:
         chosen = _collected(library, collection)
     elif moments:
+        from moviola.export import read_moments
+
         require_unread(out, moments)
         chosen, paths = read_moments(moments)
     else:
-        from moviola.search.last_answer import kept_answer
-
-        kept = kept_answer(library[0])
-        chosen, library = [Selection(one) for one in kept.moments], [*kept.libraries] or library
-        if not chosen:
-            raise NotFound("the last answer has no moments; search with --weak for the nearest")
+        chosen, library = _last_answer(library)
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
@@ -156,6 +153,17 @@ def export_(
     show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {chosen_format.title}{lacking}")
     if refused:
         leave_partial()
+
+
+def _last_answer(libraries: list[Path]) -> tuple[list[Selection], list[Path]]:
+    """The moments of the last answer, and the libraries that it is of."""
+    from moviola.export import Selection
+    from moviola.search.last_answer import kept_answer
+
+    kept = kept_answer(libraries[0])
+    if not kept.moments:
+        raise NotFound("the last answer has no moments; search with --weak for the nearest")
+    return [Selection(one) for one in kept.moments], [*kept.libraries] or libraries
 
 
 def _collected(libraries: Sequence[Path], name: str) -> list[Selection]:

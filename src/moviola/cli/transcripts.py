@@ -45,9 +45,7 @@ def transcript(
 
     From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
     """
-    from moviola.media import lead_of, write_subtitles
     from moviola.search import KINDS, Filter
-    from moviola.search.forms import UNKNOWN_LANGUAGE
 
     with reading(library) as lib:
         if out is not None:
@@ -72,23 +70,29 @@ def transcript(
             raise NotFound(f"{none}. {out} was not written")
         note(none)
     if out is not None:
-        languages = sorted({cue.language for cue in cues})
-        if len(languages) > 1:
-            named = ", ".join(f"{language_title(one)} ({one or UNKNOWN_LANGUAGE})" for one in languages)
-            raise InvalidValue(
-                f"{video}: lines in {named}; choose one with --language. {out} was not written"
-            )
+        _write_one_language(cues, out, video, file)
         if further and track is None:
             note(f"{video}: without the lines of {', '.join(further)}, which --track chooses")
-        lead = lead_of(file) if file else 0.0  # players count from the file's beginning
-        cues.sort(key=lambda cue: (cue.start, cue.end))
-        write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])
     lines: list[str] = []
     for title, own in tracks.items():
         lines += [f"{title}:"] if len(tracks) > 1 else []
         lines += [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in own]
     ordered = [cue for own in tracks.values() for cue in own]
     show(json, ordered, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))
+
+
+def _write_one_language(cues: Sequence[Cue], out: Path, video: str, file: Path | None) -> None:
+    """Write the cues of a video as subtitles; ``file`` is that of the video, if it is there."""
+    from moviola.media import lead_of, write_subtitles
+    from moviola.search.forms import UNKNOWN_LANGUAGE
+
+    languages = sorted({cue.language for cue in cues})
+    if len(languages) > 1:
+        named = ", ".join(f"{language_title(one)} ({one or UNKNOWN_LANGUAGE})" for one in languages)
+        raise InvalidValue(f"{video}: lines in {named}; choose one with --language. {out} was not written")
+    lead = lead_of(file) if file else 0.0  # players count from the file's beginning
+    ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
+    write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in ordered])
 
 
 def tracks_of(cues: Sequence[Cue]) -> dict[str, list[Cue]]:

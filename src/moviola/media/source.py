@@ -299,21 +299,7 @@ class Source:
         # Matroska has no decoding times for the first pictures after a seek: compare like with like.
         alike, self._by_pts = self._by_pts == (packet.dts is None), packet.dts is None
         if self._last is not None and alike:
-            jump = (stamp + self._offset - self._last) * self.tick
-            too_late = self._is_endless(jump, stamp + self._offset)
-            # Times of display run back to every B picture.
-            runs_back = jump < -_BACKWARD and not (self._edited or self._by_pts)
-            if runs_back or too_late:
-                if jump > 0:
-                    self.note_damage(self._last)
-                before = (self._last - self._offset) * self.tick
-                self._offset = self._last + (packet.duration or self.step) - stamp
-                self.joints.append(Joint(before, stamp * self.tick, self._offset * self.tick))
-                self._lasting = packet.duration or self.step
-            late = stamp + self._offset - self._last - self._lasting
-            self.in_step = not self.sparse or 2 * abs(late) <= self.step
-            if self.hole is None and late * self.tick > _HOLE:
-                self.hole = self._last
+            self._follow(self._last, stamp, packet.duration or self.step)
         self._last, self._lasting = stamp + self._offset, packet.duration or self.step
         if self._offset:
             if packet.dts is not None:
@@ -321,6 +307,24 @@ class Source:
             if packet.pts is not None:
                 packet.pts += self._offset
         return packet
+
+    def _follow(self, last: int, stamp: int, duration: int) -> None:
+        """Compare the stamp of a packet with the one before: it may jump, be late, or leave a hole."""
+        jump = (stamp + self._offset - last) * self.tick
+        too_late = self._is_endless(jump, stamp + self._offset)
+        # Times of display run back to every B picture.
+        runs_back = jump < -_BACKWARD and not (self._edited or self._by_pts)
+        if runs_back or too_late:
+            if jump > 0:
+                self.note_damage(last)
+            before = (last - self._offset) * self.tick
+            self._offset = last + duration - stamp
+            self.joints.append(Joint(before, stamp * self.tick, self._offset * self.tick))
+            self._lasting = duration
+        late = stamp + self._offset - last - self._lasting
+        self.in_step = not self.sparse or 2 * abs(late) <= self.step
+        if self.hole is None and late * self.tick > _HOLE:
+            self.hole = last
 
     def _is_endless(self, seconds: Fraction, until: int) -> bool:
         """Whether no picture is shown as long, up to a tick."""

@@ -39,14 +39,9 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
     know, are not unknown; a word that it knows in another language alone, among English ones or alone and
     like an English one by its sound, is doubted: it is named where another one is offered.
     """
-    unknown: dict[str, tuple[str, ...]] = {}
-    for thing in _wanted(query):
-        for term, _ in terms_of(thing):
-            words = _unheld(gatherer, term, rows) if isinstance(term, Text) else []
-            unknown |= {word: _near(gatherer, word) for word in words[:_MOST]}
-    texts = [term.text for thing in _wanted(query) for term, _ in terms_of(thing) if isinstance(term, Text)]
-    dates = {word for text in texts for written, _ in dates_in(text) for word in words_in(written)}
-    unknown = {word: near for word, near in unknown.items() if word not in dates}
+    terms = [term for thing in _wanted(query) for term, _ in terms_of(thing) if isinstance(term, Text)]
+    texts = [term.text for term in terms]
+    unknown = _unknown_in(gatherer, terms, rows)
     language = _of_language(gatherer, texts)
     if gatherer.texts is not None and any(not note.others for note in language):
         # The encoder of pictures reads this language, and knows more words than those that are one piece.
@@ -69,6 +64,16 @@ def notes_of(gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows) -> list
     notes += _of_filters(gatherer, texts)
     notes += [Note("unmeasured", name) for name in _unmeasured(gatherer)]
     return notes + _in_part(gatherer, rows)
+
+
+def _unknown_in(gatherer: EvidenceGatherer, terms: Sequence[Text], rows: Rows) -> dict[str, tuple[str, ...]]:
+    """Words of some texts that nothing in a library holds, but for dates, with those that are near them."""
+    unknown: dict[str, tuple[str, ...]] = {}
+    for term in terms:
+        words = _unheld(gatherer, term, rows)
+        unknown |= {word: _near(gatherer, word) for word in words[:_MOST]}
+    dates = {word for term in terms for written, _ in dates_in(term.text) for word in words_in(written)}
+    return {word: near for word, near in unknown.items() if word not in dates}
 
 
 def _in_part(gatherer: EvidenceGatherer, rows: Rows) -> list[Note]:

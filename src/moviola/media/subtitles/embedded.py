@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Stream
 from av.subtitles.stream import SubtitleStream
@@ -47,30 +48,11 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
             is_captioned = has_captions(container, video) if captioned is None else captioned
             return _captions(path) if is_captioned and index is None else Subtitles(())
         notes = Notes()
-        found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         about = {
             track.index: (_tag_of(track), form_of(track), title_in(track.metadata.get("title", "")))
             for track in chosen
         }
-        boxed = boxed_text(container)
-        captions: dict[int, list[tuple[float, bytes]]] = {
-            track.index: []
-            for track in chosen
-            if track.index not in boxed and track.codec_context.codec.canonical_name == CAPTIONS
-        }
-        try:
-            for packet in container.demux(*chosen):
-                index = packet.stream_index
-                if index in boxed:
-                    found[index] += _held_by(packet, boxed[index], zero, notes)
-                elif index in captions and packet.pts is not None:
-                    captions[index].append((float(packet.pts * packet.time_base) - zero, bytes(packet)))
-                elif isinstance(packet.stream, SubtitleStream) and index in found:
-                    found[index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
-        except DAMAGE as error:
-            notes.add("damaged", str(error))
-        for index, carried in captions.items():
-            found[index] += captions_of(carried, notes)
+        found = _shown_in(container, chosen, zero, notes)
     tracks: list[tuple[str, list[Cue]]] = []
     fixes: list[Fix] = []
     for track, shown in found.items():
@@ -83,6 +65,33 @@ def embedded_subtitles(path: Path, index: int | None = None, *, captioned: bool 
         fixes += noted
     cues = joined_tracks(tracks, notes)
     return Subtitles(tuple(cues), notes.notices(), fixes=tuple(fixes))
+
+
+def _shown_in(
+    container: InputContainer, chosen: Sequence[Stream], zero: float, notes: Notes
+) -> dict[int, list[Line | Part]]:
+    """What tracks show, by their index, in seconds after ``zero``."""
+    found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
+    boxed = boxed_text(container)
+    captions: dict[int, list[tuple[float, bytes]]] = {
+        track.index: []
+        for track in chosen
+        if track.index not in boxed and track.codec_context.codec.canonical_name == CAPTIONS
+    }
+    try:
+        for packet in container.demux(*chosen):
+            index = packet.stream_index
+            if index in boxed:
+                found[index] += _held_by(packet, boxed[index], zero, notes)
+            elif index in captions and packet.pts is not None:
+                captions[index].append((float(packet.pts * packet.time_base) - zero, bytes(packet)))
+            elif isinstance(packet.stream, SubtitleStream) and index in found:
+                found[index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
+    except DAMAGE as error:
+        notes.add("damaged", str(error))
+    for index, carried in captions.items():
+        found[index] += captions_of(carried, notes)
+    return found
 
 
 def _tag_of(track: Stream) -> str:
