@@ -1,8 +1,8 @@
-"""The encoder of the first library: a question at a terminal, once, whose answer is kept.
+"""The encoder of the first library: one question at a terminal, whose answer is kept.
 
-The question comes where it can be answered: input, output and messages are a terminal, no JSON is wanted,
-there is a configuration file to keep the answer in, and the hub, which is questioned first, has the better
-model. Anywhere else the best encoder on this machine is taken, and one line says which.
+It is put only if input, output and messages are a terminal, no JSON is wanted, the answer can be kept in a
+configuration file, and the hub, which is queried first, has the better model. In all other cases the best
+encoder on this machine is taken, and one line names it.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class UnitedStore(LibraryStore):
 
     @property
     def models(self) -> Any:  # type: ignore[override]
-        """The models in use of the first."""
+        """The models in use of the first library."""
         return self.parts[0].models
 
     def close(self) -> None:
@@ -367,7 +367,7 @@ def _joined_indexes(indexes: Sequence[Index | None]) -> Index | None:
 
 
 def _joined_features(parts: Sequence[VideoFeatures], videos: VideoTable) -> VideoFeatures:
-    """The features of each, read where they are, of all the videos with frames."""
+    """Features of all videos with frames, of each library, read where they are."""
     ends = np.cumsum([len(part) for part in parts]).tolist()
 
     def rows_of(kind: str) -> Callable[[int], NDArray[np.float16]]:

@@ -1,6 +1,5 @@
-"""Words in names of videos, those of files and the titles that files have within, and words in what files say
-of them besides (keywords, descriptions, people): how rare each is, and which words of a name part its video
-from others.
+"""Words in names of videos (names of files, and titles inside of them), and in keywords, descriptions and
+people: how rare each word is, and which words of a name distinguish its video from others.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Facts:
 
     @property
     def places(self) -> tuple[Waypoint, ...]:
-        """Where it was taken; one place, from its beginning on, of a camera of which no more is known."""
+        """Where it was taken: the camera's route, or the one place that is known, from the beginning on."""
         north, east = self.capture.latitude, self.capture.longitude
         return self.route or (() if north is None or east is None else ((0.0, north, east),))
 

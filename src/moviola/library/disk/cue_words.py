@@ -436,8 +436,8 @@ class CueWords(Database):
         return found
 
     def say_language(self, row: int, kind: CueKind, before: str, language: str) -> int:
-        """Give the cues of a kind and a language of a video another one, which later readings keep; returns
-        how many there are.
+        """Set another language for the cues of a video, a kind and a language, which later readings keep;
+        returns the number of cues.
         """
         cues = self._rows(
             f"SELECT rowid, number, text FROM cues AS c WHERE {CUES_OF} AND language = ? AND {_KIND} = ?",

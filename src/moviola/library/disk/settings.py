@@ -223,7 +223,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
 
     def require_built_as(self, folder: Path, noted: Settings) -> None:
-        """Raise :class:`DamagedSettings` where the catalogue has noted another value for what stays."""
+        """Raise :class:`DamagedSettings` if the catalogue has another value of a lasting setting."""
         ours, theirs = self.built_with, noted.built_with
         for name, value in ours.items():
             if value != theirs[name]:

@@ -138,7 +138,7 @@ class LibraryStore:
         self._place = _identity(self.folder)
 
     def close(self) -> None:
-        """Close the files; one whose features are still in use, when these go."""
+        """Close the files; a file of features that are still in use is closed when they are released."""
         self.catalogue.close()
         self.stills.close()
         self.frame_features.close()

@@ -322,7 +322,7 @@ class UserData(LateDatabase):
     # -- alerts --------------------------------------------------------------------------------------------
 
     def alerted(self) -> dict[str, int]:
-        """The rows of the catalogue up to which searches were checked for what is new, by name."""
+        """By name of a saved search, the row of the catalogue up to which it was checked for new videos."""
         return dict(self._rows_of("alerts", "SELECT name, row FROM alerts"))
 
     def alert_to(self, name: str, row: int) -> None:

@@ -109,7 +109,7 @@ class NearCopiesList(ResponseModel):
 
 
 class Removed(ResponseModel):
-    """A video that was taken out of the library, or is in again; its file is as it was."""
+    """A video that was removed from the library, or restored; its file is unchanged."""
 
     video_id: str = Field(examples=["holiday/beach"])
 

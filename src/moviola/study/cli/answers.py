@@ -38,6 +38,7 @@ from moviola.study.cli.train import (
 
 if TYPE_CHECKING:
     from moviola.study.measures import Run
+    from moviola.study.training.answering import Answer
 
 commands = Typer()
 """What this module adds to ``moviola``."""
@@ -119,31 +120,14 @@ def answer(
         run, refused = _search_all(library, queries, out, SearchOptions.parse(options | limits))
         measures = {}
     else:
-        from moviola.library import open_features
-        from moviola.study.measures.output_formats import write_qrels, write_run
-        from moviola.study.training import answering
-
         only = [option.name for option in _SEARCH_OPTIONS]
         refuse_given(context, only, "an option of searches; leave it out with --model")
-        if queries.suffix == ".txt":
-            raise InvalidValue(
-                f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
-                "`moviola dataset convert --pairs` writes"
-            )
-        found = answering.answer(
-            model, open_features(features or library), queries, task=task, videos=video_ids(videos),
+        found = _answer_by_model(
+            model, features or library, queries, out, judgements, task=task, videos=video_ids(videos),
             stage1=stage1, candidates=candidates, merge=merge, suppress_above=suppress_above,
-            device=usual_device(),
         )  # fmt: skip
-        if found.other_stage1:
-            note(f"{model}: {found.other_stage1}")
-        note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
         unknown, past_end = found.unusable.videos, found.unusable.past_end
-        note_unusable(found.unusable)
-        write_run(run, out)
-        if judgements is not None:
-            write_qrels(found.qrels, judgements)
     for query_id, reason in refused.items():
         note(f"query {query_id} is not answered: {reason}")
     counts = {"queries": len(run.query_ids), "moments": len(run)}
@@ -160,6 +144,30 @@ def answer(
     )  # fmt: skip
     if refused or unknown or past_end:
         leave_partial()
+
+
+def _answer_by_model(
+    model: Path, features: Path, queries: Path, out: Path, judgements: Path | None, **how: Any
+) -> Answer:
+    """Answer every query by a model, note what does not count, and write the run, and the judgements."""
+    from moviola.library import open_features
+    from moviola.study.measures.output_formats import write_qrels, write_run
+    from moviola.study.training import answering
+
+    if queries.suffix == ".txt":
+        raise InvalidValue(
+            f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
+            "`moviola dataset convert --pairs` writes"
+        )
+    found = answering.answer(model, open_features(features), queries, device=usual_device(), **how)
+    if found.other_stage1:
+        note(f"{model}: {found.other_stage1}")
+    note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
+    note_unusable(found.unusable)
+    write_run(found.run, out)
+    if judgements is not None:
+        write_qrels(found.qrels, judgements)
+    return found
 
 
 def _search_all(

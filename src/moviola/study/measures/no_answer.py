@@ -80,7 +80,7 @@ def auroc_interval(
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of :func:`auroc`: its bounds.
 
-    Queries with and without an answer are drawn apart.
+    Queries with an answer are drawn separately from those without.
 
     Args:
         answerable, absent: see :func:`auroc`.

@@ -58,7 +58,7 @@ class AnswerTask:
         return self.of_videos(queries, np.unique(self.videos(queries, draw)))
 
     def videos(self, queries: Integers, draw: Generator) -> Integers:
-        """Videos (n,) for the batch of some queries by place: that of one answer of each, or any."""
+        """Videos (n,) for a batch of queries, by place: the video of one answer of each, or any without."""
         pairs, answered = self.pairs, self.pairs.of_query.counts[queries] > 0
         videos = np.empty(len(queries), np.int64)
         videos[answered] = pairs.video[pairs.moment[pairs.of_query.draw(queries[answered], draw)]]
