@@ -13,7 +13,7 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,29 +28,19 @@ from moviola.errors import InvalidValue
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--preset",
-        default="small",
-        help="small (minutes), pool-small (an hour), third, large or pool (hours)",
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("benchmark-gridhouse"),
-        help="films, features, models and figures; kept between calls",
-    )  # fmt: skip
-    parser.add_argument("--report", type=Path, help="the report's folder; OUT/report by default")
-    parser.add_argument(
-        "--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'"
-    )
-    parser.add_argument("--minutes", type=float, help="minutes after which it stops")
-    parser.add_argument(
-        "--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU"
-    )
-    parser.add_argument("--status", action="store_true", help="say what is left, and train nothing")
-    parser.add_argument(
-        "--runs", type=Path, help="folder for the answers of all finished rows, for benchmarks/study.py"
-    )
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add = parser.add_argument
+    add("--preset", default="small", help="small (minutes), pool-small (hours), third, large or pool")
+    add("--out", type=Path, default=Path("benchmark-gridhouse"), help="films, models, figures; kept")
+    add("--report", type=Path, help="the report's folder; OUT/report by default")
+    add("--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'")
+    add("--seeds", type=int, nargs="+", default=[], help="further seeds of rows, which end with -seedN")
+    add("--films", type=int, help="seed of other films than the preset's, in an OUT of their own")
+    add("--minutes", type=float, help="minutes after which it stops")
+    add("--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU")
+    add("--status", action="store_true", help="say what is left, and train nothing")
+    add("--runs", type=Path, help="folder for the answers of all finished rows, for benchmarks/study.py")
+    add("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
+    add("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     with saying_errors():
         compare(options)
@@ -61,7 +51,10 @@ def compare(options: argparse.Namespace) -> None:
     note = partial(print, file=sys.stderr, flush=True)
     if options.preset not in PRESETS:
         raise InvalidValue(f"preset {options.preset!r}: unknown; there are {', '.join(PRESETS)}")
-    bench, rows = Bench(options.out, PRESETS[options.preset]), tuple(filter(None, options.only.split(",")))
+    preset, rows = PRESETS[options.preset], tuple(filter(None, options.only.split(",")))
+    seeds, films = (*preset.seeds, *options.seeds), options.films
+    bench = Bench(options.out, replace(preset, seeds=seeds, films=preset.films if films is None else films))
+    what_is_left(bench, rows)  # a pattern that no row fits is named before filming
     if not options.status:
         bench.prepare(options.workers, note)
         run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, note=note)
@@ -80,8 +73,8 @@ def compare(options: argparse.Namespace) -> None:
         print(f"left: about {left.cpu_seconds / 3600:.1f} CPU hours{unknown}")
     if left.names and options.status:
         print("left: " + ", ".join(left.names))
-    if path:
-        print(f"the report is in {path}")
+    if not options.status:
+        print(f"the report is in {path}" if path else f"figures of each row are in {bench.out / 'results'}")
 
 
 if __name__ == "__main__":

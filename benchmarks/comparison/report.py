@@ -60,18 +60,18 @@ def _about(found: Findings) -> str:
     world, preset = found.result(found.first)["world"], found.preset
     plan = found.bench.jobs()
     missing = [job.name for job in plan if not found.done(job.name)]
-    counts = world["videos"]
+    counts, queries = world["videos"], preset.queries if preset.narrator else "all that were made"
     films = (
-        f"all searched by the queries of each split, which are apart: {preset.queries} for training"
+        f"all searched by the queries of each split, which are apart: {queries} for training"
         if WORLDS[preset.world].one_pool
-        else f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose "
+        else f"{counts['train']} for training, with {queries} queries, {counts['val']} to choose "
         f"weights by, {counts['test']} to test on, each split searched and judged alone"
     )
     return (
-        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films}): {films}. "
-        f"{world['queries']} test queries, {world['answers']:.1f} relevant moments each. Frames "
-        f"once a second by `{world['encoder']}`, subtitles by MiniLM; all models see the same "
-        f"features. Settings were chosen on 300 other films (seed {CHOSEN_ON}). Stage 1 retrieves "
+        f"Gridhouse{' with a narrator' * preset.narrator}, {preset.videos} films (seed {preset.films}): "
+        f"{films}. {world['queries']} test queries, {world['answers']:.1f} relevant moments each. Frames "
+        f"once a second by `{world['encoder']}`{', subtitles by MiniLM' * preset.narrator}; all models see "
+        f"the same features. Settings were chosen on 300 other films (seed {CHOSEN_ON}). Stage 1 retrieves "
         f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
         "train; every model's settings are in its folder's config.json.\n\n"
         f"**{len(plan) - len(missing)} of {len(plan)} trainings are finished.**"

@@ -55,7 +55,7 @@ class Left:
 
 def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
     """Pieces that are not done, of some rows or of all; see :func:`run_pieces`."""
-    plan = [job for job in bench.jobs() if _is_wanted(job, only)]
+    plan = _wanted(bench, only)
     rest = [job for job in plan if not bench.done(job.name)]
     seconds, steps = Counter[str](), Counter[str]()
     for job in bench.jobs():
@@ -75,15 +75,20 @@ def _steps(job: Job) -> int:
     return sum(int(value) for name, value in settings.items() if name.endswith(".steps"))
 
 
-def _is_wanted(job: Job, only: Sequence[str]) -> bool:
-    names = (job.name, job.recipe, job.group)
-    return not only or any(fnmatch(name, pattern) for pattern in only for name in names)
+def _wanted(bench: Bench, only: Sequence[str]) -> list[Job]:
+    """Jobs that a pattern fits, all without any, and those that they build on."""
+    plan = bench.jobs()
+    fitting = [[job for job in plan if _fits(job, pattern)] for pattern in only or "*"]
+    for pattern, jobs in zip(only, fitting, strict=False):
+        if not jobs:
+            raise InvalidValue(f"only {pattern!r}: no row, model or group; --status names all rows")
+    own = {job.name for jobs in fitting for job in jobs}
+    own |= {first for job in plan if job.name in own and (first := bench.stage1_of(job))}
+    return [job for job in plan if job.name in own]
 
 
-def _is_ready(bench: Bench, job: Job) -> bool:
-    """Whether what it builds on is trained."""
-    first = bench.stage1_of(job)
-    return first is None or bench.done(first)
+def _fits(job: Job, pattern: str) -> bool:
+    return any(fnmatch(name, pattern) for name in (job.name, job.recipe, job.group))
 
 
 # ---- doing it --------------------------------------------------------------------------------------------
@@ -136,11 +141,12 @@ def _require_time(deadline: float | None) -> None:
 
 def _pieces(bench: Bench, only: Sequence[str]) -> Iterator[Job]:
     """The first piece that can be begun, held while it is done; again and again, as each may free others."""
+    for job in filter(lambda job: bench.done(job.name), bench.jobs()):
+        _require_same(bench, job)
     while True:
-        for job in bench.jobs():
-            if bench.done(job.name):
-                _require_same(bench, job)
-            elif _is_wanted(job, only) and _is_ready(bench, job):
+        for job in _wanted(bench, only):
+            first = bench.stage1_of(job)
+            if not bench.done(job.name) and (first is None or bench.done(first)):
                 try:
                     with bench.piece(job):
                         if bench.done(job.name):

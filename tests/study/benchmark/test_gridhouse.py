@@ -173,6 +173,19 @@ def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
         prepare(work / "worlds" / "report", videos=300, seed=97, workers=1, subtitles=True)
 
 
+def test_rows_of_another_seed_bring_their_stage_1(tmp_path: Path) -> None:
+    words = ["--seeds", "3", "--films", "7", "--only", "xml-n20-seed3,spr-relo-n20-seed3"]
+    said = compare("--preset", "pool-small", "--out", tmp_path, *words, "--status").stdout
+    assert "0 of 3 trainings are finished" in said
+    assert said.endswith("left: spr-stage1-n20-seed3, xml-n20-seed3, spr-relo-n20-seed3\n")
+
+
+def test_films_of_another_seed_are_not_taken_for_those_of_a_folder(work: Path) -> None:
+    refused = compare("--out", work, "--films", "7")
+    assert refused.returncode == 1
+    assert "holds 40 plain and 0 edited films of seed 33, not 40" in " ".join(refused.stderr.split())
+
+
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
     refused = compare("--preset", "huge", "--out", tmp_path)
     assert refused.returncode == 1

@@ -91,12 +91,20 @@ def test_figures_on_test_are_those_of_the_answers(trained: Bench) -> None:
         assert all(0 <= value <= 1 for value in found["recall"].values())
 
 
-def test_a_row_waits_until_its_stage_1_is_trained(trained: Bench, tmp_path: Path) -> None:
-    bench = without(trained, tmp_path, "spr-stage1-n20", "reel-n20")
+def test_a_row_brings_its_stage_1_and_waits_for_it(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path, "spr-stage1-n20", "reel-n20", "spr-clip-n20", "xml-n20")
+    with bench.piece(bench.job("spr-stage1-n20")):  # as another process does
+        run_pieces(bench, only=["reel-n20", "xml*"], note=lambda _: None)
+    assert [bench.done(name) for name in ("reel-n20", "xml-n20")] == [False, True]
     run_pieces(bench, only=["reel-n20"], note=lambda _: None)
-    assert not bench.done("reel-n20")
-    run_pieces(bench, only=["stage1", "reel-n20"], note=lambda _: None)
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
+    assert what_is_left(bench, ["spr-clip-n20"]).names == ("spr-clip-n20",)
+
+
+def test_a_pattern_that_no_row_fits_is_named(bench: Bench) -> None:
+    """Nothing was trained, and "0 of 0 trainings are finished" was said."""
+    with pytest.raises(InvalidValue, match="only 'xml-n20-seed7': no row, model or group; --status names"):
+        what_is_left(bench, ["xml*", "xml-n20-seed7"])
 
 
 def test_finished_pieces_are_not_done_again(trained: Bench, tmp_path: Path) -> None:
