@@ -230,6 +230,21 @@ def test_streams_apart_need_the_types_of_queries(name: str) -> None:
         model.loss(batch_of(name, None), hard_pool=None, generator=torch.Generator())
 
 
+@torch.inference_mode()
+def test_silent_clips_of_a_moment_do_not_thin_what_its_lines_say() -> None:
+    """In ReLoCLNet's contrast of clips a moment, and what is outside it, are their lines alone."""
+    model, batch = model_of("reloclnet"), batch_of("reloclnet", None)
+    queries = replace(model.encode_query(batch.query, batch.query_mask), weights=torch.eye(2)[[1] * 4])
+    found = [
+        model._contrasts(
+            replace(batch, labels=torch.tensor([span] * 4)), queries, model._encode(batch)[0], None
+        )
+        for span in ([1, 2], [1, 1])
+    ]
+    torch.testing.assert_close(found[0][0][1], found[1][0][1])  # the film with lines in clips 1 and 3
+    assert found[0][0][1].abs() > 0.01
+
+
 def test_an_unknown_weighting_is_refused() -> None:
     with pytest.raises(InvalidValue, match="stream_weights 'max': unknown"):
         cast("Any", MODELS["xml"])(stream_weights="max")

@@ -276,11 +276,18 @@ def test_at_its_edges_a_moment_is_held_and_not_touched(splits: tuple[Split, Spli
         (13.999, 18.0),
         (8.0, 11.999),
         (8.001, 12.0),
+        (10.0, 10.001),
+        (10.001, 14.0),
+        (6.0, 9.999),
     ]
     proposals = proposals_of([(query, video, *span) for span in spans], len(split.queries))
     pool = Examples(split.features, pairs, proposals, WindowSampling(context=2.0))
     assert pool.holding.rows.tolist() == [0]
     assert pool.free.rows.tolist() == [1, 2]
+    # Where windows hold moments, the context counts on both sides.
+    wider = Examples(split.features, pairs, proposals, WindowSampling(context=2.0, held_by_window=True))
+    assert wider.holding.rows.tolist() == [0, 5, 6, 7]
+    assert wider.free.rows.tolist() == [1, 2]
 
 
 def test_what_the_pseudo_set_names_beyond_the_first_is_no_negative(splits: tuple[Split, Split]) -> None:
