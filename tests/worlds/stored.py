@@ -123,6 +123,10 @@ class Comparison:
         """By what share val's best value rose in the last quarter of the last phase."""
         return _late_gain(self.job(job)["phases"][-1])
 
+    def latest_gain(self, job: str) -> float:
+        """The greatest of :meth:`late_gain` over seeds."""
+        return max(_late_gain(own["phases"][-1]) for own in self.seeds(job))
+
     def untrained(self, job: str) -> float:
         """nDCG of the mean-pooled encoder on the features of a stage 1."""
         return float(self.job(job)["untrained"]["CLIP, mean pooled"]["nDCG@20,IoU>=0.5"])

@@ -518,6 +518,16 @@ def test_a_model_that_more_steps_do_not_improve_has_converged(trained: Bench, tm
         assert Findings(bench).converged("xml-n20") == (last == 0.5)
 
 
+def test_a_model_of_two_phases_has_converged_when_both_have(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    with_curve(bench, "xml-n20", 0.9)
+    with_curve(bench, "prem-n20", 0.5)
+    assert Findings(bench).converged("prem-n20")
+    phases = [*bench.result("xml-n20")["phases"], bench.result("prem-n20")["phases"][-1]]
+    changed(bench, "prem-n20", phases=phases)
+    assert not Findings(bench).converged("prem-n20")
+
+
 def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: Path) -> None:
     gone = ("xml-n20", "reel-n20", "spr-relo-large-n20")
     text, tables = report(without(trained, tmp_path, *gone), tmp_path / "report")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -28,7 +30,7 @@ from moviola.study.training.settings import read_settings
 from moviola.study.training.tasks.candidates import CandidateSampling
 from moviola.study.training.tasks.pairs import PairTask
 from moviola.study.training.tasks.segments import SegmentSampling
-from moviola.study.training.validation import OVER_TYPES, judge
+from moviola.study.training.validation import OVER_TYPES, judge, judge_videos
 
 
 @given(
@@ -58,8 +60,9 @@ def test_batches_of_alike_lengths_pad_little() -> None:
 
 
 def test_batches_come_in_random_order() -> None:
-    lengths = np.arange(64)
-    longest = [lengths[batch].max() for batch in batches_by_length(lengths, 4, np.random.default_rng(0))]
+    """Those of one pool, too, which were sorted by length for once."""
+    lengths, draw = np.arange(64), np.random.default_rng(0)
+    longest = [lengths[batch].max() for batch in batches_by_length(lengths, 4, draw, pool=16)]
     assert longest != sorted(longest)
 
 
@@ -151,6 +154,18 @@ def test_val_may_be_judged_type_by_type(tmp_path: Path) -> None:
     values = judge(run, split)
     assert values["nDCG@20,IoU>=0.5"] == pytest.approx(0.75)
     assert values[OVER_TYPES] == pytest.approx(0.5)
+
+
+def test_a_video_is_as_relevant_as_its_best_moment(tmp_path: Path) -> None:
+    """Graded, as moments are: of two that answer the better one is to come first."""
+    moments = [moment(name, 0, 1, relevance=grade) for name, grade in (("a", 1), ("b", 1), ("b", 4))]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": moments}])
+    features = SimpleNamespace(durations=np.array([9.0, 9.0]))
+    split = Split(cast("Any", features), cast("Any", None), Pairs.read(path, ["a", "b"]))
+    found = [{"video_id": name, "start": 0, "end": 9, "score": 2 - row} for row, name in enumerate("ab")]
+    better = math.log2(3)
+    value = judge_videos(Run.from_dict({"0": found}), split)["video nDCG@5"]
+    assert value == pytest.approx((1 + 15 / better) / (15 + 1 / better))
 
 
 def test_val_without_any_answer_has_the_value_0(world: Any) -> None:
