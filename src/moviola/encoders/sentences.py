@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
@@ -78,9 +78,14 @@ class SentenceEncoder(CheckpointEncoder):
         self.dim = self._chain.dim
         self.normalised = self._chain.normalised
         self._recent: dict[str, NDArray[np.float32]] = {}
+        self._expected: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
+
+    def expect(self, texts: Iterable[str]) -> None:
+        """Have some texts encoded with the next ones, since they will be asked for, too."""
+        self._expected = tuple(texts)
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 of n texts, of length 1 if :attr:`normalised`; too long texts are cut.
@@ -90,6 +95,9 @@ class SentenceEncoder(CheckpointEncoder):
         """
         texts, known = check_texts(texts), self._recent
         new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            expected, self._expected = self._expected, ()
+            new = list(dict.fromkeys([*new, *(text for text in expected if text not in known)]))
         vectors = np.empty((len(new), self.dim), dtype=np.float32)
         for batch, states in self._states([self._prefix + text for text in new]):
             vectors[batch.places] = self._chain(states, batch.present)

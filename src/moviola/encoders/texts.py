@@ -176,7 +176,7 @@ class CheckpointEncoder(OnDevice):
             return _one_by_one(tower, _batches(rows, self._padded, lambda _: self._choice.batch_size))
         batches = _batches(rows, self._padded, lambda tokens: max(1, _TOKENS_AT_ONCE // tokens))
         if threads == ONE:
-            return _one_by_one(self._numpy, batches)
+            return _in_passes(self._numpy, batches)
         return self._side_by_side(batches, threads)
 
     def _require_known(self, rows: list[list[int]]) -> None:
@@ -245,6 +245,29 @@ class CheckpointEncoder(OnDevice):
 
 def _one_by_one(tower: Tower, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
     return ((batch, tower(batch.ids, batch.present)) for batch in batches)
+
+
+def _in_passes(tower: Tower, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
+    """Several batches that go through the tower together: what takes longest is to fetch its weights."""
+    waiting: list[Batch] = []
+    for batch in batches:
+        if waiting and sum(one.ids.size for one in waiting) + batch.ids.size > _TOKENS_AT_ONCE:
+            yield from _passed(tower, waiting)
+            waiting = []
+        waiting.append(batch)
+    if waiting:
+        yield from _passed(tower, waiting)
+
+
+def _passed(tower: Tower, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Floats]]:
+    ends = np.cumsum([len(batch.places) for batch in batches])
+    ids = np.zeros((ends[-1], max(batch.ids.shape[1] for batch in batches)), np.int64)
+    present = np.zeros(ids.shape, np.bool_)
+    for batch, own, real in zip(batches, np.split(ids, ends[:-1]), np.split(present, ends[:-1]), strict=True):
+        tokens = batch.ids.shape[1]
+        own[:, :tokens], real[:, :tokens] = batch.ids, batch.present
+    for batch, states in zip(batches, np.split(tower(ids, present), ends[:-1]), strict=True):
+        yield batch, np.ascontiguousarray(states[:, : batch.ids.shape[1]])
 
 
 @one_blas_thread()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -46,25 +47,35 @@ class TokenRows:
     """Where the tokens of the texts of a batch lie.
 
     Attributes:
-        block: rows of a block.
-        count: rows of all blocks; those that are no text's fill them up.
+        blocks: sizes of blocks, rising, and the rows of those of each, one after the other; rows that are no
+            text's fill them up.
         runs: the texts, by length.
     """
 
-    block: int
-    count: int
+    blocks: tuple[tuple[int, slice], ...]
     runs: tuple[_Run, ...]
 
     @classmethod
     def of(cls, lengths: NDArray[np.int64]) -> Self:
-        """Of texts with some numbers of tokens (b,), rising, for which blocks are equal."""
-        block = rounded_up(int(lengths[-1]))
-        begin, first, runs = 0, 0, []
-        for tokens, texts in zip(*np.unique(lengths, return_counts=True), strict=True):
-            rows = int(texts * (tokens if block == SHARED_ROWS else block))
-            runs.append(_Run(slice(first, first + int(texts)), int(tokens), slice(begin, begin + rows)))
-            begin, first = begin + rows, first + int(texts)
-        return cls(block, -(-begin // block) * block, tuple(runs))
+        """Of texts with some numbers of tokens (b,), rising."""
+        begin, first = 0, 0
+        blocks: list[tuple[int, slice]] = []
+        runs: list[_Run] = []
+        for block, alike in groupby(lengths.tolist(), rounded_up):
+            start = begin
+            for tokens, texts in groupby(alike):
+                last = first + len(list(texts))
+                end = begin + (last - first) * (tokens if block == SHARED_ROWS else block)
+                runs.append(_Run(slice(first, last), tokens, slice(begin, end)))
+                first, begin = last, end
+            begin += (start - begin) % block
+            blocks.append((block, slice(start, begin)))
+        return cls(tuple(blocks), tuple(runs))
+
+    @property
+    def count(self) -> int:
+        """Rows of all blocks."""
+        return int(self.blocks[-1][1].stop)
 
     def views(self, rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """Of rows (count, …) those of the texts of each run, (texts, tokens, …); they may be written to."""

@@ -148,9 +148,13 @@ class Network:
 
     def projected(self, name: str, x: Floats) -> Floats:
         """:meth:`linear` without a bias."""
-        weight, block = self.weights.array(f"{name}.weight"), self.tokens.block
-        by_itself = block == SHARED_ROWS and not same_in_all_places(weight, block)
-        return _products(weight, x, 1 if by_itself else block).reshape(len(x), -1)
+        weight = self.weights.array(f"{name}.weight")
+        products = np.empty((len(x), len(weight)), np.float32)
+        for block, rows in self.tokens.blocks:
+            by_itself = block == SHARED_ROWS and not same_in_all_places(weight, block)
+            own = _products(weight, x[rows], 1 if by_itself else block)
+            products[rows] = own.reshape(-1, len(weight))
+        return products
 
     def norm(self, name: str, x: Floats) -> Floats:
         """Layer norm of rows (…, d)."""

@@ -52,6 +52,7 @@ class Weights:
         self.source, self._names = source, names
         self._raw: dict[str, tuple[NDArray[Any], str]] = {}
         self._float32: dict[str, NDArray[np.float32]] = {}
+        self._asked: set[str] = set()
         for name, raw, kind in tensors:
             for old, new in _RENAMED:
                 name = name.replace(old, new)
@@ -108,10 +109,16 @@ class Weights:
         return (len(raw), raw.shape[1] * PER_BLOCK) if kind == PACKED else tuple(raw.shape)
 
     def array(self, name: str) -> NDArray[np.float32]:
-        """A whole tensor as float32; kept, since every batch needs it again."""
-        if name not in self._float32:
-            self._float32[name] = _widen(*self._tensor(name))
-        return self._float32[name]
+        """A whole tensor as float32; kept from the second time on. A first search goes through the weights
+        once, and what is freed serves the next tensor: new memory takes twice as long as to widen into it.
+        """
+        if (kept := self._float32.get(name)) is not None:
+            return kept
+        array = _widen(*self._tensor(name))
+        if name in self._asked:
+            self._float32[name] = array
+        self._asked.add(name)
+        return array
 
     def rows(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of a matrix as float32 (an embedding table may have a quarter of a million)."""

@@ -139,6 +139,8 @@ class EvidenceGatherer:
         reads_cues = bool(self.kinds and self.view.cues)
         reads_names = self.names is not None and self.names.has_meanings
         encoder = None if self.texts is None else self.view.encoders.visual
+        if self.sounds is not None:
+            self.sounds.expect(texts)
         encoded = encoded_texts(
             [text.text for text in texts], self.texts, encoder,
             self.meaning if reads_cues or reads_names else None, self.kept,

@@ -11,11 +11,12 @@ seen at that time (``docs/decisions/bands.md`` has figures).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from moviola.search.queries import Simple, Text, terms_of
 from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
 from moviola.types import POSSIBLE, STRONG, Reason, Span
+
+if TYPE_CHECKING:
+    from moviola.encoders.sentences import SentenceEncoder
 
 __all__ = ["SCALES", "SoundSearch"]
 
@@ -92,14 +96,17 @@ class SoundSearch:
             )
             return reduce(fused, by_term, [])
 
+    def expect(self, texts: Sequence[Text]) -> None:
+        """Have the texts of a query encoded along with what else is."""
+        if encoder := self._store.encoders.sentences:
+            encoder.expect(form for text in texts if _sounds(encoder, text) for form in _forms(text))
+
     def _of(self, view: View, text: Text, rows: frozenset[int] | None, alone: bool) -> list[Candidate]:
         encoder = self._store.encoders.sentences
-        # "no dog" does not bark.
-        if encoder is None or says_only_what_not(text.text) or not encoder.reads(text.text):
+        if encoder is None or not _sounds(encoder, text):
             return []
         patches = self._patches(view)
-        # As it is, and in the words of the classes: together they find more than either.
-        both = normalised(encoder.encode_text([text.text, f"the sound of {text.text}"]))
+        both = normalised(encoder.encode_text(_forms(text)))
         wanted = normalised(normalised(both.sum(0, keepdims=True)) - patches.mean)[0]
         alike = patches.vectors @ wanted
         parts = patches.shares * alike[patches.classes]
@@ -127,6 +134,16 @@ class SoundSearch:
             if self._known is None or self._known[0] != state:
                 self._known = state, _read(self._store)
             return self._known[1]
+
+
+def _sounds(encoder: SentenceEncoder, text: Text) -> bool:
+    """Whether a text may be compared with sounds; "no dog" does not bark."""
+    return not says_only_what_not(text.text) and encoder.reads(text.text)
+
+
+def _forms(text: Text) -> list[str]:
+    """A text as it is, and in the words of the classes: together they find more than either."""
+    return [text.text, f"the sound of {text.text}"]
 
 
 def _read(store: LibraryStore) -> _Patches:

@@ -12,30 +12,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from among_others import require_the_same_alone
-from moviola.encoders import load_encoder, towers
+from moviola.encoders import load_encoder, load_sentence_encoder, towers
+from moviola.encoders.sentences import SentenceEncoder
 from moviola.encoders.token_rows import SHARED_ROWS, TokenRows, rounded_up
 
 
-@given(st.integers(1, 30), st.lists(st.integers(0, 7), min_size=1, max_size=12))
-def test_packed_rows_are_spread_again(longest: int, shorter: list[int]) -> None:
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12))
+def test_packed_rows_are_spread_again(lengths: list[int]) -> None:
     """Short texts share blocks, others have their own."""
-    block = rounded_up(longest)
-    lengths = sorted(
-        max(1, longest - less) for less in shorter if rounded_up(max(1, longest - less)) == block
-    )
-    lengths.append(longest)
+    lengths = sorted(lengths)
     tokens = TokenRows.of(np.array(lengths))
-    ids = np.zeros((len(lengths), longest), np.int64)
+    ids = np.zeros((len(lengths), lengths[-1]), np.int64)
     for row, length in enumerate(lengths):
         ids[row, :length] = 100 * (row + 1) + np.arange(length)
     rows = tokens.packed(ids)
-    assert tokens.count % block == 0 and len(rows) == tokens.count
-    np.testing.assert_array_equal(tokens.spread(rows[:, None].astype(np.float32), longest)[..., 0], ids)
-    if block == SHARED_ROWS:
-        assert tokens.count - sum(lengths) < SHARED_ROWS
-    else:
-        for block_rows in rows.reshape(-1, block):
-            assert len(set(block_rows[block_rows > 0] // 100)) == 1
+    np.testing.assert_array_equal(tokens.spread(rows[:, None].astype(np.float32), lengths[-1])[..., 0], ids)
+    assert sum(len(rows[own]) for _, own in tokens.blocks) == len(rows)
+    for block, own in tokens.blocks:
+        texts = [set(block_rows[block_rows > 0] // 100) for block_rows in rows[own].reshape(-1, block)]
+        assert {rounded_up(lengths[text - 1]) for its in texts for text in its} == {block}
+        assert all(len(its) == 1 for its in texts[: None if block > SHARED_ROWS else 0])
+
+
+def test_texts_that_are_expected_go_through_the_weights_with_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes: list[int] = []
+    states = SentenceEncoder._network_states
+
+    def counted(self: Any, weights: Any, ids: Any, present: Any) -> Any:
+        passes.append(len(ids))
+        return states(self, weights, ids, present)
+
+    monkeypatch.setattr(SentenceEncoder, "_network_states", counted)
+    encoder = load_sentence_encoder("minilm", device="cpu")
+    short, long = "a dog barks", "the sound of a dog that barks at night far away"
+    encoder.expect([long])
+    assert passes == []
+    one, other = encoder.encode_text([short])[0], encoder.encode_text([long])[0]
+    assert passes == [2]
+    alone = load_sentence_encoder("minilm", device="cpu").encode_text
+    assert np.array_equal(alone([long])[0], other) and np.array_equal(alone([short])[0], one)
 
 
 @pytest.mark.parametrize("tokens", [1, 4, 8, 9, 12, 13, 77])
