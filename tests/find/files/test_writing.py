@@ -52,17 +52,25 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_failure_inside_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (RuntimeError("stopped"), RuntimeError, "stopped"),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+            InvalidValue,
+            r"a: cannot be written \(No space left on device\)",
+        ),
+    ],
+)
+def test_a_failure_inside_leaves_the_old_file_and_no_draft(
+    tmp_path: Path, error: Exception, kind: type[Exception], said: str
+) -> None:
     file = tmp_path / "a"
     file.write_text("old")
-
-    def fail() -> None:
-        with atomic_write(file) as out:
-            out.write("new")
-            raise RuntimeError("stopped")
-
-    with pytest.raises(RuntimeError, match="stopped"):
-        fail()
+    with pytest.raises(kind, match=said), atomic_write(file) as out:
+        out.write("new")
+        raise error
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -113,21 +121,6 @@ def test_impossible_places_are_named(tmp_path: Path, name: str, reason: str) -> 
     with pytest.raises(InvalidValue, match=rf"cannot be written \(({reason})\); name a"):
         write_text(tmp_path / name, "x")
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_text("old")
-
-    def fill() -> None:
-        with atomic_write(file) as out:
-            out.write("new")
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with pytest.raises(InvalidValue, match=r"a: cannot be written \(No space left on device\)"):
-        fill()
-    assert file.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_full_disk_is_named_also_where_the_draft_is_written_by_way_of_a_draft(tmp_path: Path) -> None:

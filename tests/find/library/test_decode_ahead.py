@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -142,23 +143,15 @@ def test_a_branch_is_done_beside_what_it_came_from() -> None:
     assert not running()
 
 
-def test_an_error_of_a_branch_ends_all() -> None:
+@pytest.mark.parametrize("in_a_branch", [False, True])
+def test_an_error_of_any_piece_or_branch_ends_all(in_a_branch: bool) -> None:
     def broken() -> Iterator[int]:
         raise ValueError("broken")
         yield 1
 
+    pieces: list[Iterator[Any]] = [iter(range(100)), broken()]
     with pytest.raises(ValueError, match="broken"):
-        list(side_by_side([iter([Branch(broken())])], threads=2))
-    assert not running()
-
-
-def test_an_error_of_any_piece_ends_all() -> None:
-    def broken() -> Iterator[int]:
-        raise ValueError("broken")
-        yield 1
-
-    with pytest.raises(ValueError, match="broken"):
-        list(side_by_side([iter(range(100)), broken()], threads=2))
+        list(side_by_side([iter([Branch(broken())])] if in_a_branch else pieces, threads=2))
     assert not running()
 
 

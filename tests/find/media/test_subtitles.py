@@ -74,28 +74,23 @@ Dialogue: 0,0:00:06.00,0:00:07.00,Default,,0,0,0,,{\\p1}m 0 0 l 9 9{\\p0}
 """
 
 
-def test_subrip(tmp_path: Path) -> None:
-    path = tmp_path / "a.srt"
-    path.write_text(SRT, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "text", "cues", "skipped"),
+    [
+        ("a.srt", SRT, (Cue(1.0, 2.5, "Grüße, Bob & Ann"), Cue(3605.25, 3606.0, "two\nlines")), 2),
+        ("a.vtt", VTT, (Cue(1.0, 2.5, "Hello there again"), Cue(3605.25, 3606.0, "last")), 1),
+        ("a.ass", ASS, (Cue(1.0, 2.5, "first\nline"), Cue(4.0, 5.0, "second, with a comma")), 1),
+    ],
+    ids=["subrip", "webvtt", "advanced substation alpha"],
+)
+def test_a_file_of_a_format(
+    tmp_path: Path, name: str, text: str, cues: tuple[Cue, ...], skipped: int
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
     subtitles = read_subtitles(path)
-    assert subtitles.cues == (Cue(1.0, 2.5, "Grüße, Bob & Ann"), Cue(3605.25, 3606.0, "two\nlines"))
-    assert subtitles.skipped == 2
-
-
-def test_webvtt(tmp_path: Path) -> None:
-    path = tmp_path / "a.vtt"
-    path.write_text(VTT, encoding="utf-8")
-    subtitles = read_subtitles(path)
-    assert subtitles.cues == (Cue(1.0, 2.5, "Hello there again"), Cue(3605.25, 3606.0, "last"))
-    assert subtitles.skipped == 1
-
-
-def test_advanced_substation_alpha(tmp_path: Path) -> None:
-    path = tmp_path / "a.ass"
-    path.write_text(ASS, encoding="utf-8")
-    subtitles = read_subtitles(path)
-    assert subtitles.cues == (Cue(1.0, 2.5, "first\nline"), Cue(4.0, 5.0, "second, with a comma"))
-    assert subtitles.skipped == 1
+    assert subtitles.cues == cues
+    assert subtitles.skipped == skipped
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])

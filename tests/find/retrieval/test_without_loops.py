@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -168,31 +169,27 @@ def suppressed_one_by_one(
 # ---- the same ----------------------------------------------------------------------------------------------
 
 
-@given(worlds(), st.sampled_from([CurveRefiner(), CurveRefiner(3.0, 0.7, 0.5, 0.4, 1.1, 0.25)]))
-def test_curves(world: World, refiner: CurveRefiner) -> None:
+def refines_as(refiner: Any, one: Callable[..., Any], world: World) -> None:
+    """All proposals of a query at once give what each gives by itself."""
     for query in (0, 1):
         own = world.proposals.of(query)
         if not len(own.video):
             continue
         found = refiner.refine(world.queries, query, world.features, own)
-        expected = np.array([one_curve(refiner, world, query, row) for row in range(len(own.video))])
+        expected = np.array([one(refiner, world, query, row) for row in range(len(own.video))])
         np.testing.assert_array_equal(found.start, expected[:, 0])
         np.testing.assert_array_equal(found.end, expected[:, 1])
         np.testing.assert_allclose(found.score, expected[:, 2], rtol=1e-5, atol=1e-6)
+
+
+@given(worlds(), st.sampled_from([CurveRefiner(), CurveRefiner(3.0, 0.7, 0.5, 0.4, 1.1, 0.25)]))
+def test_curves(world: World, refiner: CurveRefiner) -> None:
+    refines_as(refiner, one_curve, world)
 
 
 @given(worlds(), st.sampled_from([2.0, 5.0, 20.0]), st.integers(1, 3))
 def test_shots(world: World, longest: float, best: int) -> None:
-    refiner = ShotRefiner(longest_shot=longest, best=best)
-    for query in (0, 1):
-        own = world.proposals.of(query)
-        if not len(own.video):
-            continue
-        found = refiner.refine(world.queries, query, world.features, own)
-        expected = np.array([one_shot(refiner, world, query, row) for row in range(len(own.video))])
-        np.testing.assert_array_equal(found.start, expected[:, 0])
-        np.testing.assert_array_equal(found.end, expected[:, 1])
-        np.testing.assert_allclose(found.score, expected[:, 2], rtol=1e-5, atol=1e-6)
+    refines_as(ShotRefiner(longest_shot=longest, best=best), one_shot, world)
 
 
 @given(worlds(), st.sampled_from([0.5, 3.0, 20.0]))

@@ -131,6 +131,17 @@ def test_a_job_that_is_cancelled_at_once_has_ended(tmp_path: Path) -> None:
     assert asyncio.run(cancelled()).state == "cancelled"
 
 
+def ended_job(folder: Path) -> Job:
+    """A job of one folder, at its end."""
+    jobs = Jobs([folder], most=1)
+
+    async def last() -> Job:
+        job = await jobs.add(folder, "films", ["."])
+        return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
+
+    return asyncio.run(last())
+
+
 @pytest.mark.parametrize(("code", "state", "done"), [(0, "done", 3), (1, "failed", 2)])
 def test_a_job_that_is_done_has_done_all_videos(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, state: str, done: int
@@ -141,13 +152,7 @@ def test_a_job_that_is_done_has_done_all_videos(
         return code
 
     monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
-    jobs = Jobs([tmp_path], most=1)
-
-    async def last() -> Job:
-        job = await jobs.add(tmp_path, "films", ["."])
-        return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
-
-    job = asyncio.run(last())
+    job = ended_job(tmp_path)
     assert (job.state, job.done, job.total) == (state, done, 3)
 
 
@@ -156,15 +161,7 @@ def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: 
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
-    jobs = Jobs([tmp_path], most=1)
-
-    async def last() -> Job:
-        job = await jobs.add(tmp_path, "films", ["."])
-        *_, event = [event async for event in jobs.events(job.job, 0)]
-        assert event is not None
-        return event.job
-
-    job = asyncio.run(last())
+    job = ended_job(tmp_path)
     assert (job.state, "Too many open files" in job.error) == ("failed", True)
 
 
@@ -175,13 +172,7 @@ def test_an_unexpected_error_is_the_reason_of_a_job_that_fails_and_is_logged(
         raise KeyError("share")
 
     monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
-    jobs = Jobs([tmp_path], most=1)
-
-    async def last() -> Job:
-        job = await jobs.add(tmp_path, "films", ["."])
-        return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
-
-    job = asyncio.run(last())
+    job = ended_job(tmp_path)
     assert (job.state, "KeyError: 'share'" in job.error) == ("failed", True)
     (record,) = [record for record in caplog.records if record.exc_info]
     assert record.name == "moviola.server" and job.job in record.getMessage()

@@ -243,15 +243,16 @@ def test_switches_of_table_2_leave_terms_out() -> None:
 
 
 def test_a_moment_that_answers_the_query_is_no_negative() -> None:
+    """Nor the query one of the moment; at a temperature at which every negative shows."""
     batch = pair_batch()
     answers = batch.positives.clone()
     answers[0, batch.video == batch.video[1]] = True
-    model = built(TINY).retriever
+    model = built(replace(TINY, temperature=1.0)).retriever
     changed = replace(batch, positives=answers)
     expected = by_hand(model, changed)
     terms = model.loss(changed)
     for name, term in terms.items():
-        assert number(term) == pytest.approx(expected[name], rel=1e-4, abs=1e-5)
+        assert number(term) == pytest.approx(expected[name], rel=1e-4)
     assert number(terms["strong"]) < number(model.loss(batch)["strong"])
 
 
@@ -751,14 +752,3 @@ def test_batches_move_between_devices() -> None:
     assert len(batch) == 3
     assert {batch.query.device.type, batch.candidates.device.type, batch.subtitles.device.type} == {"meta"}
     assert replace(localizer_batch(), subtitles=None).to("meta").subtitles is None
-
-
-def test_a_query_that_the_moment_answers_is_no_negative_of_it() -> None:
-    """Nor the other way round; at a temperature at which every negative shows."""
-    batch = pair_batch()
-    answers = batch.positives.clone()
-    answers[0, 1] = True
-    model, changed = built(replace(TINY, temperature=1.0)).retriever, replace(batch, positives=answers)
-    expected = by_hand(model, changed)
-    for name, term in model.loss(changed).items():
-        assert number(term) == pytest.approx(expected[name], rel=1e-4)
