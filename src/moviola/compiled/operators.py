@@ -16,8 +16,7 @@ from moviola.compiled.runtime import graph_of, operators
 __all__ = [
     "ACTIVATIONS", "Node", "add", "arange", "attention", "broadcast", "channels_first", "columns",
     "concatenate", "convolution", "cumsum", "flatten_pixels", "gather", "graph_of", "layer_norm", "linear",
-    "mean_pixels", "multiply", "not_equal", "parameter", "relu6", "row", "softmax", "split_heads",
-    "to_float32",
+    "mean_pixels", "multiply", "not_equal", "parameter", "relu6", "row", "softmax", "to_float32",
 ]  # fmt: skip
 
 Node = Any

@@ -42,7 +42,7 @@ from moviola.types import FrameSize
 if TYPE_CHECKING:
     from moviola.compiled import Source
 
-__all__ = ["ClipEncoder", "open_checkpoint", "read_frame_size"]
+__all__ = ["ClipEncoder", "open_checkpoint"]
 
 Floats = NDArray[np.float32]
 

@@ -24,17 +24,7 @@ from moviola.errors import MissingDependency
 if TYPE_CHECKING:
     from moviola.compiled import Compiled
 
-__all__ = [
-    "ANCHORS",
-    "BRIDGE",
-    "BRIDGE_FOLDER",
-    "E5",
-    "E5_FOLDER",
-    "SHA256",
-    "E5Encoder",
-    "open_bridge",
-    "packed_file",
-]
+__all__ = ["ANCHORS", "BRIDGE_FOLDER", "E5", "E5_FOLDER", "SHA256", "E5Encoder", "open_bridge", "packed_file"]
 
 E5 = "e5-small"
 """Name of the encoder."""

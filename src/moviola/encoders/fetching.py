@@ -19,7 +19,7 @@ from typing import IO, Any
 from moviola.errors import MissingModel
 from moviola.files.locks import exclusive
 
-__all__ = ["PART", "fetch_large_files", "paced", "unfinished_bytes"]
+__all__ = ["fetch_large_files", "paced", "unfinished_bytes"]
 
 PART = ".part.incomplete"
 """How names of parts end."""

@@ -19,8 +19,8 @@ from moviola.devices import available_device, has_torch, may_have_gpu
 from moviola.threads import available_cores
 
 __all__ = [
-    "PUBLISHED", "Machine", "Published", "Recommended", "milliseconds_of_frame", "pace_rank",
-    "recommended", "this_machine", "users_language",
+    "PUBLISHED", "Machine", "Published", "Recommended", "pace_rank", "recommended", "this_machine",
+    "users_language",
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
 
-__all__ = ["POOLS", "Linear", "TextParts"]
+__all__ = ["Linear", "TextParts"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

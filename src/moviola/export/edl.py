@@ -19,7 +19,7 @@ from moviola.export.selection import one_line
 from moviola.export.timeline import Event, SourceVideo, Timeline
 from moviola.files.writing import write_text
 
-__all__ = ["reel_names", "source_timecodes", "write_cuts", "write_markers"]
+__all__ = ["reel_names", "write_cuts", "write_markers"]
 
 _REEL = 8
 # Besides titles and markers, lines may have this length; programs cut longer ones, or fail.

@@ -15,7 +15,7 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.media import lead_of
 from moviola.types import Span
 
-__all__ = ["OPENERS", "PLAYERS", "folder_command", "play", "player_command"]
+__all__ = ["PLAYERS", "folder_command", "play", "player_command"]
 
 
 class _Player(NamedTuple):

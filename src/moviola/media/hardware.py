@@ -34,7 +34,7 @@ from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.media.container import DAMAGE, open_video
 
-__all__ = ["FURTHEST", "MOST_APART", "Device", "Hardware", "chosen_hardware"]
+__all__ = ["Device", "Hardware", "chosen_hardware"]
 
 MOST_APART, FURTHEST = 0.5, 8.0
 """Difference of a picture's values from those of software, of 255: in the mean, and in one place."""

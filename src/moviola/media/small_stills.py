@@ -12,7 +12,7 @@ from PIL import Image
 
 from moviola.media.picture import WidthScaler
 
-__all__ = ["SMALL_WIDTH", "SmallStills", "read_small_still"]
+__all__ = ["SmallStills", "read_small_still"]
 
 SMALL_WIDTH = 160
 """Pixels. As WebP of this quality a still of film takes 1.4 kB on average, and 1 ms."""

@@ -17,8 +17,8 @@ from moviola.media.boxes import sample_entries
 from moviola.words import same_language
 
 __all__ = [
-    "BOXED_TEXT", "CAPTIONS", "TEXT_SUBTITLES", "SoundTrack", "boxed_text", "chosen_track", "form_of",
-    "language_of", "read_tracks", "require_track_choice", "sound_tracks", "text_streams", "track_among",
+    "CAPTIONS", "SoundTrack", "boxed_text", "chosen_track", "form_of", "language_of", "read_tracks",
+    "require_track_choice", "sound_tracks", "text_streams", "track_among",
 ]  # fmt: skip
 
 CAPTIONS = "eia_608"

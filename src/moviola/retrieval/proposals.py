@@ -15,8 +15,8 @@ from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
 
 __all__ = [
-    "APART", "MERGES", "ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_all", "merged_apart",
-    "offsets_of", "propose",
+    "APART", "MERGES", "ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "offsets_of",
+    "propose",
 ]  # fmt: skip
 
 # Among few segments 200 are a large share, and merging them all makes long proposals: only the best hits, one

@@ -35,7 +35,7 @@ from moviola.types import POSSIBLE, STRONG, Reason, Span
 if TYPE_CHECKING:
     from moviola.encoders.sentences import SentenceEncoder
 
-__all__ = ["SCALES", "SoundSearch"]
+__all__ = ["SoundSearch"]
 
 SCALES: Mapping[str, Calibration] = {"minilm": Calibration(8.8, -5.1)}
 """What cosines are worth, by sentence encoder: probabilities, .5 at a cosine of .58

@@ -38,9 +38,7 @@ from moviola.search.meaning import Meaning
 from moviola.search.understanding import says_only_what_not
 from moviola.types import POSSIBLE, STRONG, Reason, ReasonKind, Span
 
-__all__ = [
-    "BY_NAME", "DESCRIBED", "Shares", "name_shares", "named", "share_of", "shares_in", "with_names",
-]  # fmt: skip
+__all__ = ["Shares", "name_shares", "named", "share_of", "shares_in", "with_names"]
 
 Shares = Mapping[int, tuple[Reason, ...]]
 """What speaks for videos as a whole, by row number: names, descriptions."""

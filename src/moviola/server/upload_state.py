@@ -24,7 +24,7 @@ from moviola.files.regular import open_regular, read_regular
 from moviola.files.writing import write_json
 from moviola.media import VIDEO_SUFFIXES
 
-__all__ = ["KEPT_SECONDS", "Upload", "UploadStates", "require_name"]
+__all__ = ["Upload", "UploadStates", "require_name"]
 
 KEPT_SECONDS = 48 * 3600.0
 """After its last part, in which an upload can be resumed, and is known when it is whole."""

@@ -7,7 +7,7 @@ from functools import cache
 from moviola.errors import InvalidValue
 from moviola.files.spelling import alike_in_spelling
 
-__all__ = ["LANGUAGE_NAMES", "language_beside", "language_named", "language_title", "require_language"]
+__all__ = ["language_beside", "language_named", "language_title", "require_language"]
 
 LANGUAGE_NAMES: dict[str, str] = {
     "en": "english englisch inglés ingles anglais inglese 英语 英文",

@@ -15,7 +15,7 @@ from moviola.errors import LibraryError
 from moviola.files.caches import cache_of
 from moviola.library.disk.database import LateDatabase
 
-__all__ = ["VERDICTS_FILE", "VerdictStore"]
+__all__ = ["VerdictStore"]
 
 VERDICTS_FILE = "verdicts.sqlite"
 _FORMAT, _MOST, _KEEP = 1, 10_000, 0.9

@@ -23,10 +23,7 @@ from moviola.words import fold, letters_of, pairs_of, terms_of_word
 from moviola.words.spellings import words_at
 from moviola.words.terms import word_of_term
 
-__all__ = [
-    "VideoNames", "Words", "described", "most_in_common", "named", "stems_in", "words_by_video",
-    "words_of_name",
-]  # fmt: skip
+__all__ = ["VideoNames", "Words", "described", "most_in_common", "named", "stems_in", "words_by_video"]
 
 # A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from moviola.library.disk.database import Database, among
 from moviola.types import HeldAs, Holding, Saying
 
-__all__ = ["EDITION", "Account", "Accounts", "has_sound"]
+__all__ = ["Account", "Accounts", "has_sound"]
 
 EDITION = 3
 """Number of what is looked for in files: those that were looked at with a lower one are looked at again."""

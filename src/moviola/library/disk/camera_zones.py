@@ -18,7 +18,7 @@ from moviola.files.names import folded
 from moviola.library.disk.database import Database
 from moviola.types import Capture, several
 
-__all__ = ["CameraZone", "CameraZones", "camera_zones_of", "zone_of"]
+__all__ = ["CameraZone", "CameraZones", "camera_zones_of"]
 
 _OFFSET = r"(?i:UTC|GMT)?([+-])(\d{1,2})(?::?([0-5]\d))?"
 _FURTHEST = timedelta(hours=14)

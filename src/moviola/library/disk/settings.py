@@ -21,10 +21,7 @@ from moviola.errors import DamagedSettings, DataError, EncoderMismatch, InvalidV
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, backends_of, name_of
 
-__all__ = [
-    "CHANGEABLE", "DIGEST", "FORMAT_VERSION", "OF_PICTURES", "OF_SENTENCES", "SETTINGS_FILE", "Settings",
-    "digest_of",
-]  # fmt: skip
+__all__ = ["DIGEST", "FORMAT_VERSION", "OF_PICTURES", "SETTINGS_FILE", "Settings", "digest_of"]
 
 FORMAT_VERSION = 6
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""

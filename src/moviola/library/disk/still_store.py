@@ -22,7 +22,7 @@ from moviola.library.disk.database import LateDatabase
 if TYPE_CHECKING:
     from moviola.library.disk.fingerprints import Fingerprint
 
-__all__ = ["STILLS_FILE", "StillStore"]
+__all__ = ["StillStore"]
 
 STILLS_FILE = "stills.sqlite"
 

@@ -40,10 +40,7 @@ from moviola.library.userdata.concepts import settle_concepts
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Encoded
 
-__all__ = [
-    "BegunChange", "ChangePlan", "EncoderChange", "Wanted", "change_begun", "change_encoder", "command_to",
-    "settle",
-]  # fmt: skip
+__all__ = ["BegunChange", "ChangePlan", "EncoderChange", "Wanted", "change_begun", "change_encoder", "settle"]
 
 Progress = Callable[[IngestProgress], None]
 

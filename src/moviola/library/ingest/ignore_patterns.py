@@ -20,7 +20,7 @@ from moviola.files.regular import read_regular
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.disk.settings import SETTINGS_FILE
 
-__all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut"]
+__all__ = ["DEFAULTS", "NO_MEDIA", "LeavingOut"]
 
 IGNORE_FILE = ".moviolaignore"
 NO_MEDIA = ".nomedia"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from moviola.compiled.module import least_cosine
 
-__all__ = ["FIELD", "LEAST_COSINE", "PROBED_COSINE", "SAME", "SURE", "encode_changes"]
+__all__ = ["LEAST_COSINE", "encode_changes"]
 
 FIELD = 4
 """Side of the compared fields in pixels, of frames as the encoder gets them."""

@@ -17,7 +17,7 @@ from moviola.files.reasons import reason
 from moviola.library.disk.places import is_there
 from moviola.plugins import plugin
 
-__all__ = ["LOCAL", "Lost", "Workers", "open_workers", "require_seen"]
+__all__ = ["Lost", "Workers", "open_workers", "require_seen"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from math import ceil
 from moviola.media.subtitles.values import Notes, Notice
 from moviola.types import Cue, clock
 
-__all__ = ["MOST_A_SECOND", "MOST_LETTERS", "seconds_of_timecode", "within_film"]
+__all__ = ["MOST_LETTERS", "seconds_of_timecode", "within_film"]
 
 MOST_A_SECOND = 10
 """Cues that begin in one second of a film, at most: more are joined. Speech shown word by word has five."""

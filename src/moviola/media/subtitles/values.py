@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from moviola.errors import counted
 from moviola.types import Cue
 
-__all__ = ["NOTICES", "Fix", "Line", "Notes", "Notice", "NoticeKind", "Subtitles", "cues_of", "in_order"]
+__all__ = ["Fix", "Line", "Notes", "Notice", "NoticeKind", "Subtitles", "cues_of", "in_order"]
 
 NoticeKind = Literal[
     "damaged", "no rate", "before zero", "stray", "letters", "encoding", "telemetry", "repeated", "syllables",

@@ -23,9 +23,7 @@ from moviola.study.measures import Qrels, write_qrels
 from moviola.study.measures.output_formats import SUFFIXES
 from moviola.types import require_known
 
-__all__ = [
-    "EXPORTS", "Export", "Imported", "export_splits", "export_task", "import_ratings", "training_entries",
-]  # fmt: skip
+__all__ = ["EXPORTS", "Export", "Imported", "export_splits", "export_task", "import_ratings"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from moviola.study.judging.task import JudgingTask, TaskSettings
 from moviola.study.measures import Run, overlap, read_run, suppress
 from moviola.types import Query
 
-__all__ = ["SYSTEMS", "Pool", "library_runs", "make_task", "pool"]
+__all__ = ["Pool", "library_runs", "make_task", "pool"]
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "refined": {"by": "visual"}, "coarse": {"by": "visual", "refine": False}, "said": {"by": "said"},

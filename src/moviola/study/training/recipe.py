@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from moviola.study.measures import Run
     from moviola.study.models.spr import SegmentRetriever
 
-__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Recipe", "Trained", "train"]
+__all__ = ["OF_FEATURES", "AnswerSettings", "Recipe", "Trained", "train"]
 
 OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
 """Model settings that equal those of the features where a recipe derives them."""

@@ -32,9 +32,9 @@ from moviola.study.datasets.english import load_english
 from moviola.types import require_known, require_positive
 
 __all__ = [
-    "NAME_FINDERS", "TEMPERATURES", "THRESHOLD", "Check", "NameFinder", "Outcome", "Rewrite", "by_rules",
-    "finder_by_lexicon", "finder_by_spacy", "load_name_finder", "make_imprecise", "read_journal",
-    "read_review", "with_captions", "write_review",
+    "NAME_FINDERS", "THRESHOLD", "Check", "NameFinder", "Outcome", "Rewrite", "by_rules", "finder_by_lexicon",
+    "finder_by_spacy", "load_name_finder", "make_imprecise", "read_journal", "read_review", "with_captions",
+    "write_review",
 ]  # fmt: skip
 
 NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]

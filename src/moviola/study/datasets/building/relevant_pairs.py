@@ -23,8 +23,7 @@ from moviola.study.datasets.building.phrases import Phrase
 from moviola.types import require_known
 
 __all__ = [
-    "PHI", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
-    "write_relevant_pairs",
+    "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs", "write_relevant_pairs",
 ]  # fmt: skip
 
 _BLOCK = 1024
