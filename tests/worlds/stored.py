@@ -18,6 +18,7 @@ __all__ = [
     "BENCHMARKS",
     "LARGE",
     "OVERLAPS",
+    "POOL_STUDY",
     "ROOT",
     "SMALL",
     "THIRD",
@@ -141,49 +142,47 @@ THIRD, LARGE, SMALL = Comparison("third"), Comparison("large"), Comparison("pool
 
 # ---- AxIoU on trained models -----------------------------------------------------------------------------
 
-MEASURES = "docs/benchmark/third/measures"
+MEASURES, POOL_STUDY = "docs/benchmark/third/measures", "benchmarks/comparison/pool-small/measures"
 AT_K = [f"R@{k},IoU>{theta}" for k in (1, 5, 10) for theta in OVERLAPS]
 
 
-def agreement(first: str, *second: str) -> Numbers:
+def agreement(first: str, *second: str, study: str = MEASURES) -> Numbers:
     """Least and greatest tau of a measure with others."""
     found = [
         float(row["tau_b"])
-        for row in rows(f"{MEASURES}/agreement.csv")
+        for row in rows(f"{study}/agreement.csv")
         if row["first"] == first and row["second"] in second and row["second"] != first
     ]
     return [min(found), max(found)]
 
 
-def self_agreement() -> Numbers:
+def self_agreement(study: str = MEASURES) -> Numbers:
     """Of halves of the queries, by AxIoU@10, @5, @1, and the least and the greatest R@K."""
-    found = {
-        row["measure"]: float(row["mean"])
-        for row in rows(f"{MEASURES}/self-agreement.csv")
-        if row["size"] == "165"
-    }
+    table = rows(f"{study}/self-agreement.csv")
+    half = max(int(row["size"]) for row in table) // 2
+    found = {row["measure"]: float(row["mean"]) for row in table if row["size"] == str(half)}
     others = [found[name] for name in AT_K]
     return [*(found[f"AxIoU@{k}"] for k in (10, 5, 1)), min(others), max(others)]
 
 
-def tied() -> float:
+def tied(study: str = MEASURES) -> float:
     """The greatest share of queries on which all systems tie by an R@K."""
-    return max(float(row["share"]) for row in rows(f"{MEASURES}/tied.csv"))
+    return max(float(row["share"]) for row in rows(f"{study}/tied.csv"))
 
 
-def noise() -> Numbers:
+def noise(study: str = MEASURES) -> Numbers:
     """How far labels of level 2 move the measures with K = 1."""
-    found = {(row["measure"], row["level"]): float(row["rmse"]) for row in rows(f"{MEASURES}/noise.csv")}
+    found = {(row["measure"], row["level"]): float(row["rmse"]) for row in rows(f"{study}/noise.csv")}
     return [found[name, "2"] for name in ("R@1,IoU>0.7", "AxIoU@1", "R@1,IoU>0.3")]
 
 
-def selected(measure: str) -> float:
+def selected(measure: str, study: str = MEASURES) -> float:
     """Mean z over all measures of the model that a measure picks on val."""
-    found = [float(row["z"]) for row in rows(f"{MEASURES}/selection.csv") if row["picked_by"] == measure]
+    found = [float(row["z"]) for row in rows(f"{study}/selection.csv") if row["picked_by"] == measure]
     return statistics.mean(found)
 
 
-def selections() -> Numbers:
+def selections(study: str = MEASURES) -> Numbers:
     """Of AxIoU@10, of AxIoU@1, and of the best and the worst of R@10."""
-    tens = [selected(f"R@10,IoU>{theta}") for theta in OVERLAPS]
-    return [selected("AxIoU@10"), selected("AxIoU@1"), max(tens), min(tens)]
+    tens = [selected(f"R@10,IoU>{theta}", study) for theta in OVERLAPS]
+    return [selected("AxIoU@10", study), selected("AxIoU@1", study), max(tens), min(tens)]

@@ -18,6 +18,10 @@ def spreads(*jobs: str) -> Numbers:
     return [number for job in jobs for number in THIRD.spread(job)]
 
 
+def in_pool(*jobs: str) -> Numbers:
+    return [number for job in jobs for number in SMALL.spread(job)]
+
+
 def small(row: str, seed: str = "0", column: str = NDCG) -> float:
     """A row of 003's sweeps in small."""
     return cell("benchmarks/related_captions.csv", column, {"row": row, "seed": seed})
@@ -72,10 +76,9 @@ def stored() -> dict[str, dict[str, Numbers]]:
                 4_045_230 / (12_404 * 12_403),
                 *(THIRD.ndcg(job) for job in ("xml-pr-related", "xml-sl-pr-related", "xml-n1")),
             ],
-            "**In one pool, on pictures": [
-                *(SMALL.spread(job)[0] for job in ("xml-n1", "xml-sl", "xml-pr", "xml-sl-pr")),
-                SMALL.ndcg("xml-pr-related"),
-            ],
+            "**In one pool, on pictures": in_pool(
+                "xml-n1", "xml-sl", "xml-pr", "xml-sl-pr", "xml-pr-related", "xml-pr-c1", "xml-pr-c1-related"
+            ),
             "**The sweeps and the ablation": [*xml, xml[0] - xml[1]],
             "- *The threshold.*": [
                 small("pr-sent-0.5"),
@@ -123,10 +126,7 @@ def stored() -> dict[str, dict[str, Numbers]]:
                 THIRD.ndcg("prem-video-only-truth"),
                 THIRD.ndcg("prem-video-only"),
             ],
-            "**In one pool**": [
-                *(SMALL.ndcg(job) for job in ("prem-n20", "xml-n20", "prem-longer", "xml-longer")),
-                SMALL.ndcg("prem-given-n20"),
-            ],
+            "**In one pool**": in_pool("prem-n20", "xml-n20", "prem-longer", "xml-longer", "prem-given-n20"),
         },
     }
 

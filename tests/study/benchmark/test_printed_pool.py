@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 import printed
-from comparison.plan import REGULARISED, RISING, THETAS
+from comparison.plan import REGULARISED, RISING, THETAS, seed_mark
 from moviola.study.measures.significance import permutation_test
 from stored import OVERLAPS, ROOT, SMALL, Numbers
 
@@ -53,9 +53,9 @@ def by_n(model: str) -> tuple[list[str], list[Stored]]:
 
 
 def with_seeds(job: str) -> tuple[list[str], list[Stored]]:
-    """Mean and deviation at each overlap, the number of seeds, and how val rose in the last quarter."""
+    """Mean and deviation at each overlap, the number of seeds, and val's greatest late rise."""
     cells: list[Stored] = [SMALL.spread(job, over) for over in OVERLAPS]
-    return [job], [*cells, [float(len(SMALL.seeds(job)))], [SMALL.late_gain(job)]]
+    return [job], [*cells, [float(len(SMALL.seeds(job)))], [SMALL.latest_gain(job)]]
 
 
 def reading(job: str) -> tuple[list[str], list[Stored]]:
@@ -97,27 +97,65 @@ def ndcg(*jobs: str) -> list[float | None]:
     return [SMALL.ndcg(job) for job in jobs]
 
 
-def p_of(job: str, other: str) -> float:
+def p_of(job: str, other: str, over: float = 0.5) -> float:
     """Of the difference between the queries of two rows."""
     both = (SMALL.job(own) for own in (job, other))
-    first, second = (np.array(own["per_query"]["nDCG@20,IoU>=0.5"]) for own in both)
+    first, second = (np.array(own["per_query"][f"nDCG@20,IoU>={over}"]) for own in both)
     return permutation_test(first - second)
 
 
-def ahead(job: str, other: str) -> float:
-    return SMALL.ndcg(job) / SMALL.ndcg(other) - 1
+def marks(*jobs: str) -> list[str]:
+    """The ends of the names of the seeds that all of some rows have."""
+    return [seed_mark(seed) for seed in (0, 1, 2) if all(there(f"{job}{seed_mark(seed)}") for job in jobs)]
+
+
+def p_of_all(job: str, other: str, over: float = 0.5) -> float:
+    """The greatest of the seeds that both have."""
+    return max(p_of(f"{job}{mark}", f"{other}{mark}", over) for mark in marks(job, other))
+
+
+def gaps(job: str, other: str, over: float = 0.5) -> list[float]:
+    """By how much a row is ahead of another one, with each seed that both have."""
+    return [
+        SMALL.ndcg(f"{job}{mark}", over) - SMALL.ndcg(f"{other}{mark}", over) for mark in marks(job, other)
+    ]
 
 
 def mean(job: str, over: float = 0.5) -> float:
     return SMALL.spread(job, over)[0]
 
 
+def spreads(*jobs: str) -> list[float | None]:
+    return [number for job in jobs for number in SMALL.spread(job)]
+
+
+def first_right(job: str) -> float:
+    """The share of queries whose first video is right, mean over seeds."""
+    return SMALL.over_seeds(job, lambda own: own["recall"]["VR R@1"])[0]
+
+
+def times_seen(job: str, phase: str = "loop") -> float:
+    """How often a training saw each of its 377 queries times N moments, or each query."""
+    own = SMALL.job(job)["job"]
+    settings = dict(override.split("=", 1) for override in own["overrides"])
+    seen = int(settings[f"{phase}.steps"]) * int(settings[f"{phase}.batch_size"])
+    return seen / (377 * (1 if own["recipe"] == "reel" else own["top"]))
+
+
+def ahead(job: str, other: str) -> float:
+    return SMALL.ndcg(job) / SMALL.ndcg(other) - 1
+
+
 def test_sentences_have_stored_figures() -> None:
     spr, clip, rival, stage1 = "spr-relo-n20", "spr-clip-n20", "xml-longer", "spr-stage1-n20"
-    below, standard = "spr-relo-5-20", "spr-relo-n40"
+    below, standard, given, reel = "spr-relo-5-20", "spr-relo-n40", "prem-given-n20", "reel-n20"
+    rows = [f"{name}-n20" for name in BASELINES]
     sentences: dict[str, list[float | None]] = {
+        "What it says": [1 / 10_001],
         "- **SPR is ahead": [
-            *ndcg(spr, rival), ahead(spr, rival), p_of(spr, rival), None, *ndcg("spr-relo-unseen"),
+            *spreads(spr, given), min(gap for row in rows for gap in gaps(spr, row)),
+            max(p_of_all(spr, row) for row in rows),
+            *ndcg(rival, spr), ahead(spr, rival), p_of(spr, rival), None, *ndcg("spr-relo-unseen"),
             SMALL.late_gain("conquer-exclusive-unseen"), *ndcg("conquer-exclusive-unseen"),
         ],
         "- **Not by what": [
@@ -126,25 +164,58 @@ def test_sentences_have_stored_figures() -> None:
             *ndcg("xml-aligned", "xml-n20", "reloclnet-aligned", "reloclnet-n20", "prem-aligned", "prem-n20"),
         ],
         "- **ReLoCLNet": [
-            *SMALL.spread("reloclnet-n20"), *SMALL.spread("xml-n20"), *ndcg("reloclnet-longer"),
+            *spreads("reloclnet-n20", "xml-n20"), min(gaps("xml-n20", "reloclnet-n20")),
+            p_of_all("xml-n20", "reloclnet-n20"), *ndcg("reloclnet-longer"),
             SMALL.late_gain("reloclnet-longer"), *ndcg(rival),
         ],
         "- **Steps decide": [
-            *ndcg("prem-n20", "prem-given-n20", "xml-n20", rival), SMALL.late_gain("prem-longer"),
-            *ndcg("prem-longer", "prem-unseen", "xml-unseen"),
+            mean(given), p_of_all(given, "xml-n20"), *spreads("prem-n20"), *gaps("prem-n20", "xml-n20"),
+            *ndcg(rival), SMALL.late_gain("prem-longer"), *ndcg("prem-longer", "prem-unseen", "xml-unseen"),
         ],
-        "- **Another first": [*ndcg("prem-given-n20", "prem-n20"), p_of("prem-given-n20", "prem-n20")],
+        "- **CONQUER": [
+            *spreads("conquer-exclusive-n20", "conquer-general-n20"),
+            *gaps("conquer-exclusive-n20", "xml-n20"), SMALL.latest_gain("conquer-exclusive-n20"),
+        ],
+        "- **Another first": [
+            *gaps(given, "prem-n20"), *(p_of(f"{given}{mark}", f"prem-n20{mark}") for mark in marks(given)),
+        ],
         "- **A trained stage 1": [
-            *ndcg(stage1), SMALL.untrained(stage1), *ndcg("spr-stage1-scrambled"),
+            *spreads(stage1), SMALL.untrained(stage1), *ndcg("spr-stage1-scrambled"),
             SMALL.untrained("spr-stage1-scrambled"),
         ],
-        "XML finds less": [
+        "- **SPR_CLIP": [
+            *gaps(clip, spr, 0.7), p_of_all(clip, spr, 0.7), mean(clip, 0.7) / mean(spr, 0.7) - 1, None,
+            p_of_all(clip, spr), p_of_all(clip, spr, 0.3), SMALL.latest_gain(spr), SMALL.latest_gain(clip),
+            *ndcg("spr-clip-unseen", "spr-relo-unseen"),
+        ],
+        "- **Reel": [*gaps(reel, clip), p_of_all(reel, clip), *ndcg("reel-unseen", "spr-relo-unseen")],
+        "**1 is the worst": [
+            min(p_of(f"{name}-n40", f"{name}-n20") for name in ("reloclnet", "xml", "conquer-exclusive")),
+            *map(SMALL.late_gain, ("xml-n40", "conquer-exclusive-n40")),
+            *(SMALL.ndcg(f"{name}-n20") - SMALL.ndcg(f"{name}-n40") for name in ("spr-clip", "reel")),
+            max(p_of(f"{name}-n40", f"{name}-n20") for name in ("spr-clip", "reel")),
+        ],
+        "At θ = .7": [
             SMALL.job("xml-pr")["related"],
             4_045_230 / (12_404 * 12_403),  # Charades-STA's training captions, see docs/papers/003
-            *map(SMALL.late_gain, ("xml-sl-pr", "xml-n1")),
-            SMALL.job("xml-pr-related")["related"],
-            *ndcg("xml-pr-related", "xml-n1"), p_of("xml-pr-related", "xml-n1"),
-            *(SMALL.recall(job, "VR R@1") for job in ("xml-n1", "xml-sl", "xml-pr", "xml-sl-pr")),
+            *gaps("xml-n1", "xml-pr"), p_of_all("xml-n1", "xml-pr"), SMALL.latest_gain("xml-pr"),
+            SMALL.job("xml-pr-related")["related"], *gaps("xml-n1", "xml-pr-related"),
+            p_of_all("xml-n1", "xml-pr-related"),
+        ],
+        "**The confidence": [
+            number
+            for job, other in (
+                ("xml-pr-c1", "xml-pr"),
+                ("xml-pr-c1-related", "xml-pr-related"),
+                ("xml-pr-c1-related", "xml-n1"),
+            )
+            for number in (*gaps(job, other), p_of_all(job, other))
+        ],
+        "**+SL is behind": [
+            *gaps("xml-n1", "xml-sl"), p_of_all("xml-n1", "xml-sl"),
+            *spreads("xml-sl-pr-related", "xml-pr-related"),
+            *map(SMALL.late_gain, ("xml-sl-pr", "xml-sl-pr-related")),
+            *(first_right(job) for job in ("xml-n1", "xml-sl", "xml-pr", "xml-sl-pr")),
         ],
         "Where films are apart val": [None],  # a setting
         "For XML val chooses": [
@@ -160,8 +231,9 @@ def test_sentences_have_stored_figures() -> None:
             *ndcg(below, standard), p_of(below, standard), *ndcg(f"{below}-trained"),
             p_of(f"{below}-trained", below), p_of(f"{below}-trained", standard),
         ],
-        "- **SPR_CLIP": [
-            mean(clip, 0.7) / mean(spr, 0.7) - 1, None, *ndcg("spr-clip-unseen", "spr-relo-unseen"),
+        "Pairs seen": [
+            *map(times_seen, ("xml-n20", "reloclnet-n20", "conquer-general-n20")),
+            times_seen("prem-n20", "localizer"), times_seen("reel-n20"),
         ],
     }  # fmt: skip
     found, wrong = printed.compared("pool.md", printed.paragraphs(PAGE), sentences)
@@ -170,24 +242,31 @@ def test_sentences_have_stored_figures() -> None:
 
 
 def test_what_sentences_say_of_order_is_so() -> None:
-    spr, clip, rival = "spr-relo-n20", "spr-clip-n20", "xml-longer"
-    others = [f"{name}-n20" for name in BASELINES] + ["xml-longer", "reloclnet-longer", "prem-longer"]
+    spr, clip, reel, rival = "spr-relo-n20", "spr-clip-n20", "reel-n20", "xml-longer"
+    baselines = [f"{name}-n20" for name in BASELINES]
+    assert max(baselines, key=mean) == "prem-given-n20"
+    others = [*baselines, "xml-longer", "reloclnet-longer", "prem-longer"]
     assert max(others, key=SMALL.ndcg) == rival
-    ahead_of_all = (spr, clip, "spr-relo-scrambled", "spr-clip-scrambled")
+    scrambled = ("spr-relo-scrambled", "spr-clip-scrambled")
     assert all(
         SMALL.ndcg(own, over) > SMALL.ndcg(name, over)
-        for own in ahead_of_all
+        for own in (spr, clip, *scrambled)
         for name in others
         for over in OVERLAPS
     )
-    still = (spr, rival, "xml-unseen", "xml-n1", "xml-pr-related", "spr-relo-5-20", "spr-relo-n40")
+    for job, other in ((clip, spr), (reel, clip)):
+        assert all(min(gaps(job, other, over)) > 0 for over in OVERLAPS)
+    for job, other in (("xml", "reloclnet"), ("prem-given", "xml"), ("prem-given", "prem")):
+        assert min(gaps(f"{job}-n20", f"{other}-n20")) > 0
+    still = (spr, rival, "xml-unseen", "spr-relo-5-20", "spr-relo-n40")
     assert all(SMALL.late_gain(name) < RISING for name in still)
-    rising = ("prem-given-n20", "prem-n20", "xml-n20", "reloclnet-longer", "prem-longer")
-    assert all(SMALL.late_gain(name) > RISING for name in (*rising, "conquer-exclusive-unseen"))
-    assert all(mean(clip, over) > mean(spr, over) for over in OVERLAPS)
+    assert all(SMALL.latest_gain(name) < RISING for name in ("xml-n1", "xml-pr-related", reel))
+    rising = ("reloclnet-longer", "prem-longer", "conquer-exclusive-unseen")
+    assert all(SMALL.late_gain(name) > RISING for name in rising)
     assert all(SMALL.ndcg("spr-clip-unseen", over) < SMALL.ndcg("spr-relo-unseen", over) for over in OVERLAPS)
-    several = [name for name in ROWS.values() if len(SMALL.seeds(f"{name}-n20")) > 1]
-    assert max(several, key=lambda name: SMALL.spread(f"{name}-n20")[1]) == "reloclnet"
+    assert max(ROWS.values(), key=lambda name: SMALL.spread(f"{name}-n20")[1]) == "reloclnet"
+    for name in ROWS.values():
+        assert not there(f"{name}-n1") or max(gaps(f"{name}-n1", f"{name}-n20")) < 0
     for row in ("xml", "reloclnet"):
         tried = [ending for ending in KEPT_FROM.values() if there(f"{row}-unseen{ending}")]
         values = {ending: SMALL.val(f"{row}-unseen{ending}") for ending in tried}
