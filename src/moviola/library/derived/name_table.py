@@ -381,8 +381,7 @@ def _publish_meanings(store: LibraryStore, names: _NamesOf, *, encode: bool) -> 
         texts |= {_number(text) >> 1: text for text in vectors}
         gone: set[int] = set()
     else:
-        wanted = [_meanings(part) for part in published[0].parts]
-        gone = {*np.setdiff1d(known.rows, np.concatenate([known.rows[:0], *wanted])).tolist()}
+        gone = {*known.rows[~are_among(known.rows, _numbers_in(published[0]))].tolist()}
     new = any(text not in vectors for text in texts.values())
     if new and not (encode and store.encoders.sentences_of_all):
         texts = {one: text for one, text in texts.items() if text in vectors}
@@ -402,11 +401,18 @@ def _publish_meanings(store: LibraryStore, names: _NamesOf, *, encode: bool) -> 
 def _texts_without(names: RowParts, known: Integers) -> dict[int, str]:
     """Distinctive words that are not known, by their number."""
     texts: dict[int, str] = {}
-    for part in names.parts:
+    every = _numbers_in(names)
+    new = every[(every >= 0) & ~are_among(every, known)]
+    for part in names.parts if len(new) else ():
         numbers = part.columns["meanings"]["numbers"]
-        places = np.flatnonzero(part.there & (numbers >= 0) & ~are_among(numbers, known))
+        places = np.flatnonzero(part.there & are_among(numbers, new))
         texts |= zip(numbers[places].tolist(), _texts_in(part, places), strict=True)
     return texts
+
+
+def _numbers_in(names: RowParts) -> Integers:
+    """Numbers of the distinctive words of all names, rising: what rises is found among others sooner."""
+    return np.sort(np.concatenate([np.empty(0, np.int64), *map(_meanings, names.parts)]))
 
 
 def _encoded(store: LibraryStore, texts: Sequence[str]) -> Sequence[Floats]:
