@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from moviola.library.derived.encoder_background import background_of, calibrated, unrelated_of
     from moviola.library.derived.name_table import NameTable, descriptions_in, names_in
     from moviola.library.derived.recordings import Recording, common_recording, recordings_of
-    from moviola.library.derived.sound_classes import sound_vectors
+    from moviola.library.derived.sound_classes import SoundClasses, sound_classes
     from moviola.library.derived.verdicts import VerdictStore
     from moviola.library.derived.video_names import VideoNames, stems_in
     from moviola.library.derived.view import View, Viewer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from moviola.library.disk.protected_paths import require_no_library, require_outside
     from moviola.library.disk.removed import RemovedVideo
     from moviola.library.disk.settings import Settings
+    from moviola.library.disk.sounds import log_odds
     from moviola.library.disk.store import LibraryStore
     from moviola.library.ingest.change_of_encoder import BegunChange, ChangePlan, EncoderChange, change_begun
     from moviola.library.ingest.footage import about_seconds
@@ -50,13 +51,13 @@ __all__ = [
     "Account", "BegunChange", "Catalogue", "ChangePlan", "Concept", "Copy", "CueRow", "CueTrack",
     "EncoderChange", "Facts", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
     "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "Recording", "RemovedVideo", "Root",
-    "Settings", "ShotRow", "Taken", "VerdictStore", "VideoNames", "VideoRow", "View", "Viewer",
-    "WantedCues",
+    "Settings", "ShotRow", "SoundClasses", "Taken", "VerdictStore", "VideoNames", "VideoRow", "View",
+    "Viewer", "WantedCues",
     "about_seconds", "background_of", "calibrated", "change_begun", "common_recording", "compact",
     "concept_name", "concepts_of", "descriptions_in", "ends_with_compaction", "export_features",
-    "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
-    "read_concept", "recordings_of", "repair", "require_no_library", "require_outside", "say_language",
-    "sound_vectors", "stems_in", "taken_of", "there", "unrelated_of", "verify",
+    "forget_concept", "keep_concept", "log_odds", "mend_settings", "names_in", "open_features",
+    "present_path", "read_concept", "recordings_of", "repair", "require_no_library", "require_outside",
+    "say_language", "sound_classes", "stems_in", "taken_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip
 
 __getattr__ = on_first_use(
@@ -65,7 +66,7 @@ __getattr__ = on_first_use(
         "derived.encoder_background": ("background_of", "calibrated", "unrelated_of"),
         "derived.name_table": ("NameTable", "descriptions_in", "names_in"),
         "derived.recordings": ("Recording", "common_recording", "recordings_of"),
-        "derived.sound_classes": ("sound_vectors",),
+        "derived.sound_classes": ("SoundClasses", "sound_classes"),
         "derived.verdicts": ("VerdictStore",),
         "derived.video_names": ("VideoNames", "stems_in"),
         "derived.view": ("View", "Viewer"),
@@ -78,6 +79,7 @@ __getattr__ = on_first_use(
         "disk.protected_paths": ("require_no_library", "require_outside"),
         "disk.removed": ("RemovedVideo",),
         "disk.settings": ("Settings",),
+        "disk.sounds": ("log_odds",),
         "disk.store": ("LibraryStore",),
         "userdata.concepts": (
             "Concept", "concept_name", "concepts_of", "forget_concept", "keep_concept", "read_concept",

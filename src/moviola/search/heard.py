@@ -3,7 +3,9 @@
 Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a patch of sound has
 the mean of the sentence vectors of "the sound of NAME", weighted by the probabilities of its classes, all
 centred by the mean of the classes. Its cosine with the query counts by the root of how sure the likeliest
-class is: what is hardly heard says little. Patches with short pauses between them are one moment.
+class is: what is hardly heard says little. Besides counts how likely those classes are that mean what the
+query means, however unlikely they are beside others: the mean of their log odds. Patches with short pauses
+between them are one moment.
 
 Where other evidence is searched too, what is heard alone is just possible: a car that is heard is rarely
 seen at that time (``docs/decisions/bands.md`` has figures).
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.readers import HOP, PATCH
-from moviola.library import LibraryStore, View, sound_vectors
+from moviola.library import LibraryStore, SoundClasses, View, log_odds, sound_classes
 from moviola.retrieval import Calibration
 from moviola.retrieval.segments import normalised
 from moviola.search.found import Candidate
@@ -37,14 +39,23 @@ if TYPE_CHECKING:
 
 __all__ = ["SoundSearch"]
 
-SCALES: Mapping[str, Calibration] = {"minilm": Calibration(8.8, -5.1)}
-"""What cosines are worth, by sentence encoder: probabilities, .5 at a cosine of .58
-(``benchmarks/readers/README.md``). By other encoders nothing is more than possible."""
+SCALES: Mapping[str, Calibration] = {"minilm": Calibration(4.5, -3.4)}
+"""What a cosine and .12 times the mean log odds are worth, by sentence encoder: probabilities
+(``benchmarks/sounds``). By other encoders nothing is more than possible."""
 
-# Seconds between patches of one moment, score below which there is none, and moments of a text.
-_PAUSE, _LEAST, _MOST = 2.0, 0.05, 200
+# Seconds between patches of one moment, and moments of a text.
+_PAUSE, _MOST = 2.0, 200
+# Score below which there is no moment, where nothing else is searched, and beside other evidence.
+_LEAST, _LEAST_BESIDE = 0.01, 0.05
+# Of a patch the likeliest classes have a part in its vector, from a probability on.
+_LIKELIEST, _HEARD = 6, 0.05
 # Probability from which on a class is sure.
 _SURE = 0.5
+# How steeply classes lose weight that mean something else than a query: by exp(20 cosine).
+_STEEP = 20.0
+_OF_LOG_ODDS = 0.12
+# Log odds of classes that are not kept, below the least likely one that is.
+_BELOW_KEPT = 1.0
 _BELOW = 0.01
 
 
@@ -53,20 +64,32 @@ class _Patches:
     """All patches of a library, those of a video one after the other.
 
     Attributes:
-        names, vectors, mean: of :func:`moviola.library.sound_vectors`.
+        known: the classes.
         rows, times: row numbers of their videos, and seconds of their starts, (n,).
-        classes, shares: (n, k); shares in [0, 1].
-        lengths: (n,) of their vectors, > 0.
+        classes, above: (n, k), of a few hundred classes, and by how much their log odds are above ``lows``.
+        lows: (n,), log odds of all other classes.
+        shares: (n, _LIKELIEST) probabilities of the first of them in the patch's vector, in [0, 1].
+        lengths: (n,) of these vectors, > 0.
     """
 
-    names: list[str]
-    vectors: NDArray[np.float32]
-    mean: NDArray[np.float32]
+    known: SoundClasses
     rows: NDArray[np.int64]
     times: NDArray[np.float64]
-    classes: NDArray[np.int64]
+    classes: NDArray[np.uint16]
+    above: NDArray[np.float16]
+    lows: NDArray[np.float32]
     shares: NDArray[np.float32]
     lengths: NDArray[np.float32]
+
+    def parts_of(self, alike: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What each class adds to a patch's cosine with a text, (n, _LIKELIEST), by those of the classes."""
+        return self.shares * alike[self.classes[:, :_LIKELIEST]] / self.lengths[:, None]
+
+    def log_odds_of(self, alike: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The mean log odds (n,) of the classes that mean what a text means, by their cosines with it."""
+        weights = np.exp(_STEEP * (alike - alike.max()))
+        weights /= weights.sum()
+        return np.asarray(self.lows + np.einsum("nk,nk->n", weights[self.classes], self.above), np.float32)
 
 
 class SoundSearch:
@@ -107,14 +130,13 @@ class SoundSearch:
             return []
         patches = self._patches(view)
         both = normalised(encoder.encode_text(_forms(text)))
-        wanted = normalised(normalised(both.sum(0, keepdims=True)) - patches.mean)[0]
-        alike = patches.vectors @ wanted
-        parts = patches.shares * alike[patches.classes]
+        alike = patches.known.alike(normalised(both.sum(0, keepdims=True)))
+        parts = patches.parts_of(alike)
         sure = np.minimum(patches.shares.max(1, initial=0) / _SURE, 1)
-        scale = SCALES.get(encoder.id, SCALES["minilm"])
-        scores = scale.scores((parts.sum(1) / patches.lengths * np.sqrt(sure)).astype(np.float64))
+        evidence = parts.sum(1) * np.sqrt(sure) + _OF_LOG_ODDS * patches.log_odds_of(alike)
+        scores = SCALES.get(encoder.id, SCALES["minilm"]).scores(evidence.astype(np.float64))
         most = POSSIBLE if not alone else 1.0 if encoder.id in SCALES else STRONG - _BELOW
-        there = scores >= _LEAST
+        there = scores >= (_LEAST if alone else _LEAST_BESIDE)
         if rows is not None:
             there &= np.isin(patches.rows, list(rows))
         found = []
@@ -122,7 +144,7 @@ class SoundSearch:
             row, match = int(patches.rows[best]), float(scores[best])
             start, end = float(patches.times[first]), float(patches.times[last]) + PATCH
             if row in view.videos and start < (end := min(end, view.videos[row].duration)):
-                name = patches.names[patches.classes[best, np.argmax(parts[best])]]
+                name = patches.known.names[patches.classes[best, np.argmax(parts[best])]]
                 span, score = Span(start, end), min(match, most)
                 why = (Reason("heard", score, (name,)),)
                 found.append(Candidate(row, span, score, "sound", name, match, (), "sound", why))
@@ -148,22 +170,28 @@ def _forms(text: Text) -> list[str]:
 
 def _read(store: LibraryStore) -> _Patches:
     """The patches of a library, without those in which nothing is heard."""
-    names, vectors, mean = sound_vectors(store)
+    known = sound_classes(store)
     heard = store.catalogue.sounds(store.catalogue.sound_revision())
     counts = [len(one) for one in heard.values()]
     joined = np.concatenate([*heard.values()])
     rows = np.repeat(np.array([*heard], np.int64), counts)
     times = np.concatenate([np.arange(count) * HOP for count in counts])
-    audible = joined["share"].max(1, initial=0) > 0
-    classes = joined["class"][audible].astype(np.int64)
-    shares = joined["share"][audible].astype(np.float32) / 255
-    products = vectors @ vectors.T
+    audible = joined["level"].max(1, initial=0) > 0
+    joined = joined[audible]
+    classes, kept = joined["class"].astype(np.uint16), joined["level"] > 0
+    odds = log_odds(joined["level"])
+    lows = np.where(kept, odds, np.inf).min(1, initial=np.inf) - np.float32(_BELOW_KEPT)
+    above = np.where(kept, odds - lows[:, None], 0).astype(np.float16)
+    shares = np.where(kept, 1 / (1 + np.exp(-odds)), 0)[:, :_LIKELIEST].astype(np.float32)
+    shares[shares < _HEARD] = 0
+    products = known.vectors @ known.vectors.T
     squares = sum(
         shares[:, one] * shares[:, other] * products[classes[:, one], classes[:, other]]
-        for one, other in product(range(classes.shape[1]), repeat=2)
+        for one, other in product(range(_LIKELIEST), repeat=2)
     )
     lengths = np.sqrt(np.maximum(squares, 1e-12)).astype(np.float32)
-    return _Patches(names, vectors, mean, rows[audible], times[audible], classes, shares, lengths)
+    there = rows[audible], times[audible]
+    return _Patches(known, *there, classes, above, lows.astype(np.float32), shares, lengths)
 
 
 def _moments(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_sounds_do_not_depend_on_how_they_are_cut(reader: SoundReader) -> None:
     """A piece shorter than a patch, or a rest that is lost between two, would move all that follows."""
     whole = known_sounds.siren()[: 4 * RATE]
     expected = list(reader.read([whole]))
-    assert len(expected) == int((4 - 0.975) / HOP) + 1
+    assert len(expected) == math.ceil((4 - 0.975) / HOP) + 1  # silence makes the last one whole
     for size in (3000, RATE, 30 * RATE):
         pieces = [whole[first : first + size] for first in range(0, len(whole), size)]
         found = list(reader.read(pieces))

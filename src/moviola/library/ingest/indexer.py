@@ -15,7 +15,7 @@ from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
 from moviola.library.derived.name_table import publish_names
-from moviola.library.derived.sound_classes import sound_vectors
+from moviola.library.derived.sound_classes import sound_classes
 from moviola.library.disk.camera_zones import camera_zones_of
 from moviola.library.disk.models_in_use import NONE, ROLES, other_stage1_in_use
 from moviola.library.disk.protected_paths import require_sources
@@ -476,7 +476,7 @@ class Indexer:
         if store.encoders.visual is not None:
             text_vectors(store)
         if store.catalogue.sounds_read() and store.settings.sentence_encoder:
-            sound_vectors(store)
+            sound_classes(store)
         publish_names(store)
         features = store.features_of(store.searchable())
         keys = features.keys.tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.encoders.readers import RATE, SoundReader, adding_sounds, hears_sounds, open_sound_reader
 from moviola.errors import MediaError, counted
 from moviola.library.disk.accounts import has_sound
-from moviola.library.disk.sounds import HEARD, MOST_CLASSES
+from moviola.library.disk.sounds import HEARD, MOST_CLASSES, levels
 from moviola.library.ingest.decode_ahead import ahead
 from moviola.library.ingest.plan import IngestProgress, IngestReport
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["SoundRun", "chosen_sound_reader", "read_sounds"]
 
 NONE = "none"
-# Probability below which a class is not kept; silence is no sound.
+# Probability below which nothing is heard in a patch; silence is no sound.
 _LEAST, _SILENCE = 0.05, "Silence"
 
 
@@ -100,9 +100,8 @@ def read_sounds(path: Path, duration: float, reader: SoundReader) -> NDArray[np.
             audible[silence] = 0
             best = np.argsort(-audible, kind="stable")[:MOST_CLASSES]
             patch = np.zeros(MOST_CLASSES, HEARD)
-            kept = audible[best] >= _LEAST
-            patch["class"][kept] = best[kept]
-            patch["share"][kept] = np.rint(audible[best[kept]] * 255)
+            if audible[best[0]] >= _LEAST:
+                patch["class"], patch["level"] = best, levels(audible[best])
             patches.append(patch)
     patches = patches or [np.zeros(MOST_CLASSES, HEARD)]  # a track without sound was read, too
     return np.array(patches, HEARD).reshape(-1, MOST_CLASSES)
