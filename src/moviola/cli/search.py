@@ -186,6 +186,21 @@ def print_answer(
             about = {"path": paths[moment.video_id], "away": moment.video_id in away}
             emit_json({**moment_row(moment), **about, "confident": found.confident})
         return moments, paths
+    if moments:
+        columns = _columns(moments, paths, away)
+        if why:
+            columns["why"] = lambda m: ", ".join(map(str, m.why))
+        rows = [[cell(moment) for cell in columns.values()] for moment in moments]
+        # A line below the strong ones, and one below the possible ones.
+        ends = {at for at, (one, later) in enumerate(pairwise(moments)) if one.band != later.band}
+        one_line: dict[str, Shortening] = {} if why else {"video": "in the middle", "words": "at the end"}
+        show_table(list(columns), rows, lines=ends, short=one_line)
+    _note_bands(found, moments, filtered=filtered)
+    return moments, paths
+
+
+def _columns(moments: Sequence[Moment], paths: Mapping[str, str], away: set[str]) -> dict[str, Any]:
+    """The columns of a table of moments: their heads, and what each has of a moment."""
     files = _short_names(paths)
     # A terminal is narrow, and most videos are short.
     hours = not console.is_terminal or any(moment.end >= 3599.95 for moment in moments)
@@ -204,16 +219,7 @@ def print_answer(
         columns["video"] = lambda m: (
             file(m) if m.video_id in away else name_now(m.video_id, paths[m.video_id])
         )
-    if why:
-        columns["why"] = lambda m: ", ".join(map(str, m.why))
-    if moments:
-        rows = [[cell(moment) for cell in columns.values()] for moment in moments]
-        # A line below the strong ones, and one below the possible ones.
-        ends = {at for at, (one, later) in enumerate(pairwise(moments)) if one.band != later.band}
-        one_line: dict[str, Shortening] = {} if why else {"video": "in the middle", "words": "at the end"}
-        show_table(list(columns), rows, lines=ends, short=one_line)
-    _note_bands(found, moments, filtered=filtered)
-    return moments, paths
+    return columns
 
 
 def _note_bands(found: SearchResult, moments: list[Moment], *, filtered: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
@@ -20,6 +20,9 @@ from moviola.cli.options import (
 from moviola.cli.transcripts import VideoArgument, tracks_of
 from moviola.files.names import name_now
 from moviola.types import CUE_KINDS, clock
+
+if TYPE_CHECKING:
+    from moviola.library.disk.catalogue import Reading
 
 
 @app.command("list")
@@ -62,7 +65,6 @@ def show_(
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
-    from moviola.encoders.readers import said_of_reader
     from moviola.search.found import whereabouts
 
     with reading_all(library) as lib:
@@ -84,13 +86,7 @@ def show_(
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
             "languages": {title: len(own) for title, own in tracks_of(cues).items()},
-            "readers": {
-                kind: f"{one.reader} {one.revision}"
-                + (f", heard {one.language}" if one.language else "")
-                + (f" ({knows})" if kind == "text" and (knows := said_of_reader(one.reader)) else "")
-                + (f"; {one.unread}" if one.unread else "")
-                for kind, one in readings.items()
-            },
+            "readers": {kind: _reader_of(kind, one) for kind, one in readings.items()},
             "subtitles": [*account.problems, *account.notes],
             "says": [asdict(one) for one in said],
             "holds": [str(one) for one in account.holdings or ()],
@@ -109,6 +105,18 @@ def show_(
     texts |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
     openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
     show(json, about, *lines_of_values(texts, 10), *openings)
+
+
+def _reader_of(kind: str, reading: Reading) -> str:
+    """What read words of a kind, and what it says of them."""
+    from moviola.encoders.readers import said_of_reader
+
+    text = f"{reading.reader} {reading.revision}"
+    if reading.language:
+        text += f", heard {reading.language}"
+    if kind == "text" and (knows := said_of_reader(reading.reader)):
+        text += f" ({knows})"
+    return f"{text}; {reading.unread}" if reading.unread else text
 
 
 @app.command()
