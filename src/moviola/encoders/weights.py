@@ -52,7 +52,7 @@ class Weights:
         self.source, self._names = source, names
         self._raw: dict[str, tuple[NDArray[Any], str]] = {}
         self._float32: dict[str, NDArray[np.float32]] = {}
-        self._asked: set[str] = set()
+        self._used: set[str] = set()
         for name, raw, kind in tensors:
             for old, new in _RENAMED:
                 name = name.replace(old, new)
@@ -115,9 +115,9 @@ class Weights:
         if (kept := self._float32.get(name)) is not None:
             return kept
         array = _widen(*self._tensor(name))
-        if name in self._asked:
+        if name in self._used:
             self._float32[name] = array
-        self._asked.add(name)
+        self._used.add(name)
         return array
 
     def rows(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
