@@ -60,13 +60,15 @@ def _in_folder(folder: str, paths: TextValues) -> Passing:
     folders = tuple(_compared(str(_resolved(line))).rstrip(os.sep) + os.sep for line in lines)
     named = [f"{os.sep}{_compared(line).strip(os.sep)}{os.sep}" for line in lines if _is_name(line)]
     # Most paths are as they are composed, and looking for that is cheaper.
-    written = [path if path.isascii() else composed(path) for path in paths.texts]
-    there = [
-        os.path.normcase(path).startswith(folders)
-        or any(name in os.path.normcase(path) for name in named)
-        or any(pattern.match(path) for pattern in patterns)
-        for path in written
-    ]
+    written = paths.texts
+    if not all(map(str.isascii, written)):
+        written = [path if path.isascii() else composed(path) for path in written]
+    cased = written if os.sep == "/" else [os.path.normcase(path) for path in written]
+    there = [path.startswith(folders) for path in cased]
+    if named:
+        there = [held or any(name in path for name in named) for held, path in zip(there, cased, strict=True)]
+    for pattern in patterns:
+        there = [held or bool(pattern.match(path)) for held, path in zip(there, written, strict=True)]
     if not any(there):
         raise NotFound(
             f"{folder:.200}: no video of this library is in this folder; "

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,9 +90,11 @@ class Texts(Kind):
         # Of each part its texts that are still had, by their numbers there.
         had = [np.unique(numbers) for _, numbers in pairs]
         texts = [
-            [table.texts[number] for number in own.tolist()] for table, own in zip(tables, had, strict=True)
+            table.texts if len(own) == len(table.texts) else [table.texts[number] for number in own.tolist()]
+            for table, own in zip(tables, had, strict=True)
         ]
-        every = sorted(set().union(*texts))
+        # Those of a part are in order, which sorting makes use of.
+        every = [*dict.fromkeys(sorted(chain.from_iterable(texts)))]
         number_of = {text: number for number, text in enumerate(every)}
         numbers = [
             np.array([number_of[text] for text in own], np.int32)[np.searchsorted(known, mine)]
@@ -119,8 +122,11 @@ def _of_pairs(pairs: Iterable[tuple[str, int]], texts: Iterable[str] = ()) -> Ar
     }
 
 
-def _encoded(texts: Iterable[str]) -> Arrays:
+def _encoded(texts: Collection[str]) -> Arrays:
     """Texts as bytes, and where each ends."""
+    if (whole := "".join(texts)).isascii():
+        ends = np.cumsum([*map(len, texts)], dtype=np.int64)
+        return {"bytes": np.frombuffer(whole.encode(), np.uint8), "ends": ends}
     return Bytes().made([text.encode("utf-8", "surrogatepass") for text in texts])
 
 
