@@ -1,8 +1,8 @@
-"""Right sounds for texts: ``python benchmarks/readers/sounds.py WORK`` writes ``sounds.json`` beside this file.
+"""Right sounds for texts: ``python benchmarks/readers/sounds.py WORK`` writes ``sounds.json`` beside it.
 
-``WORK`` holds a folder of sound files for each set that ``sounds.csv`` names; ``computed_sounds.py WORK`` makes
-two of them, the others are in packages (``README.md``). Of each set a library is made, each file under a grey
-picture and a name that says nothing.
+``WORK`` holds a folder of sound files for each set that ``sounds.csv`` names (``README.md`` says whence);
+sets without one are left out. Of each set a library is made, each file under a grey picture and a name that
+says nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def films(folder: Path, out: Path) -> dict[str, str]:
 def measured(folder: Path, queries: list[tuple[str, set[str]]]) -> dict[str, Any]:
     """Figures of a set of sounds, by queries and the files that answer them."""
     draw = np.random.default_rng(0)
-    first = among_ten = strong = right = found = answerable = absent = 0
+    first = strong = right = found = answerable = absent = 0
+    among_ten = 0.0
     with TemporaryDirectory() as work:
         names = films(folder, Path(work, "films"))
         with Library(Path(work, "library"), encoder="none") as library:
@@ -95,7 +96,8 @@ def main() -> None:
     with (HERE / "sounds.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             sets[row["set"]].append((row["text"], set(row["right"].split())))
-    results = {name: measured(given.work / name, queries) for name, queries in sets.items()}
+    there = [name for name in sets if (given.work / name).is_dir()]
+    results = {name: measured(given.work / name, sets[name]) for name in there}
     given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results, indent=1))
 

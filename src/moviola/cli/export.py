@@ -191,12 +191,14 @@ def _durations(lib: Library, video_ids: set[str], paths: Mapping[str, str]) -> d
 def write_out(
     moments: Sequence[Moment | Selection], paths: Mapping[str, str], out: Path, format: str, **options: Any
 ) -> Written:
-    """Write moments; print what was refused."""
+    """Write moments; print what was refused, and what stands otherwise than asked."""
     from moviola.export import write_moments
 
     written = write_moments(moments, paths, out, format, **options)
     for name, reason in written.refused.items():
         note(f"{name}: {reason}")
+    if written.remark:
+        note(f"{out}: {written.remark}")
     return written
 
 

@@ -24,7 +24,7 @@ from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
 from moviola.files.names import name_now
-from moviola.media import lead_of
+from moviola.media import lead_of, letters_without_font
 from moviola.plugins import naming_plugins, plugin, plugins
 from moviola.types import Moment, require_kind
 
@@ -77,10 +77,12 @@ class Written:
     Attributes:
         files: the files, in order.
         refused: reasons of missing parts by name (a clip's file, a picture's video).
+        remark: what is written otherwise than asked, and the remedy.
     """
 
     files: tuple[Path, ...]
     refused: dict[str, str] = field(default_factory=dict)
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +327,11 @@ def _otio(export: Export) -> None:
     write_otio(export.timeline(), export.out)
 
 
-def _film(export: Export) -> None:
+def _film(export: Export) -> Written:
     size = export.options.size
     film = export.timeline(counted=False)
     write_film(film, export.out, size=parse_size(size) if size else None, progress=export.progress)
+    return Written((export.out,), remark=_boxes(export) if export.options.titles else "")
 
 
 def _clips(export: Export) -> Written:
@@ -349,9 +352,25 @@ def _sheet(export: Export) -> Written:
         title=one_line(export.options.title), notes=names if any(names) else (),
         columns=export.options.columns, kept=export.kept,
     )  # fmt: skip
-    return Written((export.out,), refused)
+    return Written((export.out,), refused, _boxes(export, export.options.title))
 
 
+def _boxes(export: Export, title: str = "") -> str:
+    """What a picture shows instead of letters that no font has; empty without such."""
+    names = [
+        name_now(one.moment.video_id, export.paths.get(one.moment.video_id, "")) for one in export.chosen
+    ]
+    letters = letters_without_font([title, *names, *(one.name for one in export.chosen if one.title)])
+    if not letters:
+        return ""
+    shown = letters if len(letters) <= _MOST_LETTERS else f"{letters[:_MOST_LETTERS]}…"
+    return (
+        f"no font has {shown}: boxes stand for them; install fonts with them (Debian: fonts-noto-core, "
+        "fonts-noto-cjk), or read the names in a list of the same moments (.csv)"
+    )
+
+
+_MOST_LETTERS = 20
 _TIMELINE = frozenset({"title", "rate", "drop_frame", "start_timecode"})
 _FILM = frozenset({"rate", "titles"})
 _NOTHING: frozenset[str] = frozenset()
@@ -378,7 +397,7 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _file(_otio)),
         MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE,
                      _file(lambda export: write_fcpxml(export.timeline(), export.out))),
-        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _file(_film)),
+        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
         MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips, singly=True),
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )

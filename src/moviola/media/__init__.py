@@ -15,7 +15,13 @@ Examples:
 
 from moviola.media.animated_webp import is_animated
 from moviola.media.capture import said_by_name, with_fixes
-from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
+from moviola.media.contact_sheet import (
+    SheetCell,
+    contact_sheet,
+    letters_without_font,
+    sheet_picture,
+    title_card,
+)
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.facts import Facts, read_facts
@@ -81,7 +87,8 @@ __all__ = [
     "Slope", "SmallStills", "SoundTrack", "StillMaker", "Stretch", "SubtitleStream", "Subtitles",
     "TinyPictures", "Transition", "chosen_hardware", "chosen_track", "contact_sheet", "cut",
     "embedded_subtitles", "find_transitions", "frame_at", "in_language", "is_animated", "join", "joined",
-    "joined_tracks", "key_frames", "language_of", "lead_of", "length_of", "look_through", "make_playable",
+    "joined_tracks", "key_frames", "language_of", "lead_of", "length_of", "letters_without_font",
+    "look_through", "make_playable",
     "name_beside", "of_one_size", "packed", "plays_in_browsers", "probe", "read_facts", "read_picture",
     "read_small_still", "read_sound", "read_subtitles", "read_through", "regular_file", "require_encoding",
     "require_track_choice", "route_of", "said_by_name", "sample_frames", "sample_stills",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
 
-__all__ = ["SheetCell", "contact_sheet", "sheet_picture", "title_card"]
+__all__ = ["SheetCell", "contact_sheet", "letters_without_font", "sheet_picture", "title_card"]
 
 _CELL_WIDTH, _GAP, _MARGIN = 320, 20, 28
 _TEXT, _TITLE, _LEADING = 17, 30, 1.35
@@ -90,6 +90,19 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
         row.paint(sheet, draw, top)
         top += row.height + _GAP
     return np.asarray(sheet)
+
+
+def letters_without_font(lines: Iterable[str]) -> str:
+    """The letters of some lines that a sheet or a card shows as boxes: no font that it looks for has them.
+
+    A line has one font: letters of several scripts may each have one, and not all in the same line.
+    """
+    boxes = (letter for line in lines for letter in line if not _drawn(letter, _font(_TEXT, line)))
+    return "".join(dict.fromkeys(boxes))
+
+
+def _drawn(letter: str, font: Font) -> bool:
+    return letter in _SUBSTITUTES or unicodedata.combining(letter) > 0 or _can_draw(font, letter)
 
 
 def title_card(lines: Sequence[str], width: int, height: int) -> NDArray[np.uint8]:

@@ -42,6 +42,7 @@ from moviola.words import (
     joined_numbers,
     letters_of,
     marks_differ,
+    script_language,
     short_numbers_within,
     terms_of_text,
     words_in,
@@ -265,7 +266,8 @@ class CueSearch:
         counted = content_words(words)
         # "no dog" is not said where a dog is.
         words = words if says_only_what_not(text) else counted
-        wanted = asked_of(words, text, read_in)
+        # Short lines show no language, but the letters of a query may.
+        wanted = asked_of(words, text, {*read_in, script_language(text)} - {""})
         if wanted.pairs and FUNCTION_WORDS.issuperset(words):
             wanted = replace(wanted, words=())
         wanted = replace(

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SoundSearch"]
 
-SCALES: Mapping[str, Calibration] = {"minilm": Calibration(4.5, -3.4)}
-"""What a cosine and .12 times the mean log odds are worth, by sentence encoder: probabilities
+SCALES: Mapping[str, Calibration] = {"minilm": Calibration(4.7, -3.3)}
+"""What a cosine and an eighth of the mean log odds are worth, by sentence encoder: probabilities
 (``benchmarks/sounds``). By other encoders nothing is more than possible."""
 
 # Seconds between patches of one moment, and moments of a text.
@@ -51,9 +51,10 @@ _LEAST, _LEAST_BESIDE = 0.01, 0.05
 _LIKELIEST, _HEARD = 6, 0.05
 # Probability from which on a class is sure.
 _SURE = 0.5
-# How steeply classes lose weight that mean something else than a query: by exp(20 cosine).
-_STEEP = 20.0
-_OF_LOG_ODDS = 0.12
+# How steeply classes lose weight that mean something else than a query, by exp(20 cosine); from a cosine on
+# they mean the same.
+_STEEP, _SAME = 20.0, 0.75
+_OF_LOG_ODDS = 0.125
 # Log odds of classes that are not kept, below the least likely one that is.
 _BELOW_KEPT = 1.0
 _BELOW = 0.01
@@ -87,7 +88,8 @@ class _Patches:
 
     def log_odds_of(self, alike: NDArray[np.float32]) -> NDArray[np.float32]:
         """The mean log odds (n,) of the classes that mean what a text means, by their cosines with it."""
-        weights = np.exp(_STEEP * (alike - alike.max()))
+        nearness = np.minimum(alike, _SAME)
+        weights = np.exp(_STEEP * (nearness - nearness.max()))
         weights /= weights.sum()
         return np.asarray(self.lows + np.einsum("nk,nk->n", weights[self.classes], self.above), np.float32)
 

@@ -26,6 +26,15 @@ WORDS = STEMS.with_name("words.txt")
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_HEARD = 5
+# English words that are written with their accents, too.
+_ACCENTED = frozenset(
+    re.findall(
+        r"\w+",
+        "attaché brûlée café cafés château châteaux cliché clichés cortège crème crêpe crêpes décor déjà "
+        "doppelgänger éclair éclairs élite entrée façade façades fête fiancé fiancée jalapeño jalapeños "
+        "mêlée naïve pâté piñata piñatas protégé purée résumé rosé sauté séance smörgåsbord soufflé touché",
+    )
+)
 # Words that English alone has: beside one of them a word may be a name, or misspelt.
 _ENGLISH_ALONE = frozenset(
     re.findall(r"\w+", "and behind from his into of the their there this through while who with")
@@ -82,6 +91,8 @@ def sounds_english(word: str) -> bool:
 
 @lru_cache(4096)
 def _is_known(word: str) -> bool:
+    if word in _ACCENTED:
+        return True
     return word.isascii() and b"\n%b\n" % Stemmer("english").stemWord(word).encode() in _stems()
 
 

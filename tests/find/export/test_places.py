@@ -44,6 +44,8 @@ def test_clips_and_sheets_where_they_can_be_written(tmp_path: Path, sources: dic
     assert failed == {}
     assert export_sheet(moments((0, 1)), sources, tmp_path / "found.png", title="a") == {}
     assert (tmp_path / "found.png").read_bytes().startswith(b"\x89PNG")
+    written_sheet = write_moments(moments((0, 1)), sources, tmp_path / "b.png", title="\U0010fffd")
+    assert "boxes stand for them; install fonts" in written_sheet.remark
 
 
 @pytest.mark.parametrize("place", range(5))

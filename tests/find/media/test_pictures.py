@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ import pytest
 from PIL import Image
 
 from moviola.errors import InvalidValue
-from moviola.media import SheetCell, contact_sheet, frame_at, probe, sample_frames, write_video
+from moviola.media import (
+    SheetCell,
+    contact_sheet,
+    frame_at,
+    letters_without_font,
+    probe,
+    sample_frames,
+    write_video,
+)
 from moviola.types import Cue, FrameSize
 
 
@@ -103,6 +112,15 @@ def test_contact_sheet(tmp_path: Path, films: Any) -> None:
     with Image.open(out) as sheet:
         assert sheet.width < width
     assert [file.name for file in tmp_path.iterdir()] == ["sheet.png"]
+
+
+def test_letters_that_no_font_has_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes stood for a name, and nothing said so."""
+    sheets = sys.modules["moviola.media.contact_sheet"]  # a function of the room has its name, too
+    monkeypatch.setattr(sheets, "_SYSTEM_FONTS", ())
+    sheets._font.cache_clear()
+    assert letters_without_font(["a – b", "東京 film", "京"]) == "東京"
+    sheets._font.cache_clear()
 
 
 def test_contact_sheet_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -273,6 +273,8 @@ def test_a_word_is_compared_without_its_marks_and_endings() -> None:
     ("language", "asked", "said"),
     [
         ("de", "kochen", "Heute kocht mein Bruder"), ("de", "spielen", "Er hat gespielt"),
+        ("en", "run", "The child ran home"), ("en", "children", "a lost child"),
+        ("en", "brought", "Bring it here"), ("he", "ילד", "הילדים שיחקו"), ("he", "הילדים", "שני ילדים"),
         ("es", "pez", "quedaban pocos peces"), ("es", "felices", "un perro feliz"),
         ("fr", "manger", "Ils mangent des pommes"), ("fr", "chanter", "Nous chantions"),
         ("ru", "кошка", "кормит кошек"), ("ru", "кошек", "моя кошка"), ("ru", "пить", "Он пил чай"),
@@ -282,6 +284,12 @@ def test_a_word_is_compared_without_its_marks_and_endings() -> None:
 def test_forms_that_stemmers_leave_apart_are_one_word(language: str, asked: str, said: str) -> None:
     (word,) = asked_of([asked], asked, [language]).words
     assert word.terms & {*terms_of_text(said, language)}
+
+
+def test_a_form_that_is_a_word_of_its_own_finds_itself_alone() -> None:
+    """ "A saw" is a tool, and no "see"."""
+    (word,) = asked_of(["saw"], "saw", ["en"]).words
+    assert not word.terms & {*terms_of_text("I see", "en")}
 
 
 def test_words_with_other_marks_come_after_those_that_are_asked_for() -> None:

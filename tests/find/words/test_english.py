@@ -47,7 +47,7 @@ def test_other_languages_are_not(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "12345", "???", "WINTER", "don't look up", "the film about Amélie", "a TV"]
+    "text", ["", "12345", "???", "WINTER", "don't look up", "the film about Amélie", "a TV", "a naïve café"]
 )
 def test_what_says_nothing_against_english(text: str) -> None:
     """Numbers, capitals, apostrophes, and one name beside a word that only English has."""
