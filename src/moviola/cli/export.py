@@ -191,7 +191,7 @@ def _durations(lib: Library, video_ids: set[str], paths: Mapping[str, str]) -> d
 def write_out(
     moments: Sequence[Moment | Selection], paths: Mapping[str, str], out: Path, format: str, **options: Any
 ) -> Written:
-    """Write moments; print what was refused, and what stands otherwise than asked."""
+    """Write moments; print what was refused, and what a picture lacks."""
     from moviola.export import write_moments
 
     written = write_moments(moments, paths, out, format, **options)

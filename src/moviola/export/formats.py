@@ -77,7 +77,7 @@ class Written:
     Attributes:
         files: the files, in order.
         refused: reasons of missing parts by name (a clip's file, a picture's video).
-        remark: what is written otherwise than asked, and the remedy.
+        remark: what a picture could not show, and the remedy; empty without.
     """
 
     files: tuple[Path, ...]

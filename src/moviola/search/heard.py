@@ -13,6 +13,7 @@ seen at that time (``docs/decisions/bands.md`` has figures).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -182,7 +183,9 @@ def _read(store: LibraryStore) -> _Patches:
     joined = joined[audible]
     classes, kept = joined["class"].astype(np.uint16), joined["level"] > 0
     odds = log_odds(joined["level"])
-    lows = np.where(kept, odds, np.inf).min(1, initial=np.inf) - np.float32(_BELOW_KEPT)
+    lows = np.where(kept, odds, np.inf).min(1, initial=np.inf)
+    # Of patches with fewer classes, which earlier versions kept, the others are below those that count.
+    lows = np.where(kept.all(1), lows, math.log(_HEARD / (1 - _HEARD))) - np.float32(_BELOW_KEPT)
     above = np.where(kept, odds - lows[:, None], 0).astype(np.float16)
     shares = np.where(kept, 1 / (1 + np.exp(-odds)), 0)[:, :_LIKELIEST].astype(np.float32)
     shares[shares < _HEARD] = 0

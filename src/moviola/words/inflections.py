@@ -15,7 +15,7 @@ _RUSSIAN = "бвгджзклмнпрстфхцчшщ"
 _FLEETING = f"([{_RUSSIAN}ьй])([{_RUSSIAN}])[аяоеыи]"
 _HELD = f"([{_RUSSIAN}])[еёо]([{_RUSSIAN}])"
 
-# Forms of one English word that no ending tells, in groups; endings are Snowball's part.
+# Forms of one English word that have no regular ending, in groups; endings are Snowball's part.
 _IRREGULAR = """
 arise arose arisen / awake awoke / beat beaten / become became / begin began begun / bend bent / bite
 bit bitten / bleed bled / blow blew blown / break broke broken / breed bred / bring brought / build

@@ -144,3 +144,4 @@ def test_what_an_earlier_version_heard_is_still_found(noisy: Path, tmp_path: Pat
             catalogue._rows("UPDATE sounds SET heard = ? WHERE video = ?", (kept, catalogue.video("1").row))
         best = library.search("a siren", by="sound")[0]
         assert (best.video_id, best.start, best.snippet, best.band) == ("1", 0, "Siren", "strong")
+        assert not library.search("a dog barks", by="sound")  # nor all that was not kept beside it
