@@ -9,7 +9,7 @@ import numpy as np
 import printed
 from comparison.plan import REGULARISED, RISING, THETAS, seed_mark
 from moviola.study.measures.significance import permutation_test
-from stored import OVERLAPS, ROOT, SMALL, Numbers
+from stored import OVERLAPS, ROOT, SMALL, Comparison, Numbers
 
 PAGE = ROOT / "docs" / "benchmark" / "pool.md"
 FOLDER = ROOT / "benchmarks" / "comparison" / SMALL.name
@@ -18,6 +18,7 @@ ROWS = {
     "CONQUER, general": "conquer-general", "CONQUER, exclusive": "conquer-exclusive", "PREM": "prem",
     "PREM†": "prem-given", "SPR_ReLo-S": "spr-relo", "SPR_CLIP": "spr-clip", "Reel": "reel",
 }  # fmt: skip
+OTHER_FILMS = Comparison(f"{SMALL.name}/films7")
 KINDS = ("longer", "unseen", "scrambled", "aligned")
 PAIRS = {
     "XML": "xml-n1", "+SL": "xml-sl", "+PR": "xml-pr", "+SL +PR": "xml-sl-pr", "+PR, C ≡ 1": "xml-pr-c1",
@@ -231,6 +232,9 @@ def test_sentences_have_stored_figures() -> None:
             *ndcg(below, standard), p_of(below, standard), *ndcg(f"{below}-trained"),
             p_of(f"{below}-trained", below), p_of(f"{below}-trained", standard),
         ],
+        "The second command": [
+            *(OTHER_FILMS.ndcg(f"{name}-n20") for name in ("spr-stage1", "xml", "reloclnet", "spr-relo")),
+        ],
         "Pairs seen": [
             *map(times_seen, ("xml-n20", "reloclnet-n20", "conquer-general-n20")),
             times_seen("prem-n20", "localizer"), times_seen("reel-n20"),
@@ -265,6 +269,9 @@ def test_what_sentences_say_of_order_is_so() -> None:
     assert all(SMALL.late_gain(name) > RISING for name in rising)
     assert all(SMALL.ndcg("spr-clip-unseen", over) < SMALL.ndcg("spr-relo-unseen", over) for over in OVERLAPS)
     assert max(ROWS.values(), key=lambda name: SMALL.spread(f"{name}-n20")[1]) == "reloclnet"
+    for name in ("xml", "reloclnet", "spr-relo"):
+        usual, deviation = SMALL.spread(f"{name}-n20")
+        assert abs(OTHER_FILMS.ndcg(f"{name}-n20") - usual) < deviation
     for name in ROWS.values():
         assert not there(f"{name}-n1") or max(gaps(f"{name}-n1", f"{name}-n20")) < 0
     for row in ("xml", "reloclnet"):
