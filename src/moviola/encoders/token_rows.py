@@ -5,8 +5,7 @@ they add up in another order. If texts were multiplied together, what is asked b
 vector by some 1e-6. So a text is multiplied as if it were alone: in a block of as many rows as it has tokens,
 rounded up to a multiple of 4, since products of 3 or 7 rows take longer than those of 4 or 8. Only texts of
 up to 8 tokens share blocks, of 8 rows: a BLAS computes these side by side in one register, of which
-:func:`moviola.encoders.towers.same_in_all_places` makes sure. ``benchmarks/text_batches.md`` compares this
-with other ways.
+:func:`moviola.encoders.towers.same_in_all_places` makes sure.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ __all__ = ["SoundSearch"]
 
 SCALES: Mapping[str, Calibration] = {"minilm": Calibration(4.7, -3.3)}
 """What a cosine and an eighth of the mean log odds are worth, by sentence encoder: probabilities
-(``benchmarks/sounds``). By other encoders nothing is more than possible."""
+(``benchmarks/readers/README.md``). By other encoders nothing is more than possible."""
 
 # Seconds between patches of one moment, and moments of a text.
 _PAUSE, _MOST = 2.0, 200

@@ -102,13 +102,14 @@ def create_app(
 
 def _added(name: str, addition: ServerAddition) -> APIRouter:
     """The routes of an addition; :class:`BrokenPlugin` where one is not below its path."""
-    router, path = addition.router(), f"/api/{name}"
+    router: APIRouter = addition.router()
+    path = f"/api/{name}"
     paths = [route.path for route in router.routes if isinstance(route, Route)]
     if outside := [one for one in paths if not f"{one}/".startswith(f"{path}/")]:
         found = plugin("moviola.routes", name)
         assert found is not None
         raise found.broken(ValueError(f"its route {outside[0]!r} is not below {path}"))
-    return router  # type: ignore[no-any-return]
+    return router
 
 
 def _add_pages(app: FastAPI, files: PageFiles) -> frozenset[str]:
