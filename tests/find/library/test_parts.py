@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from moviola.library import compact, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features
+from moviola.library.ingest.decode_ahead import Branch
+from moviola.library.ingest.film_parts import ReadPart
 from moviola.library.ingest.plan import IngestProgress
 from moviola.media import write_video
 from moviola.media.source import Source
@@ -97,6 +99,37 @@ def test_parts_make_the_same(long_film: Path, tmp_path: Path, whole: dict[str, A
     assert indexed(tmp_path / "library", long_film, 32, threads) == whole
 
 
+def test_a_part_that_is_handed_on_too_early_waits(
+    long_film: Path, tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    """Catches a film of which parts are lost, when a thread is halted with a part in its hand until another
+    thread has handed on the next one, and then indexing stops.
+    """
+
+    def side_by_side(lanes: Iterable[Iterator[Any]], threads: int) -> Iterator[tuple[int, Any]]:
+        held: list[tuple[int, ReadPart]] = []
+        for number, lane in enumerate(lanes):
+            for step in lane:
+                if isinstance(step, ReadPart):
+                    held.insert(0, (number, step))
+                    break
+                if not isinstance(step, Branch):
+                    yield number, step
+        assert [step.seconds for _, step in held] == [64, 32]
+        yield from held
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(film_parts, "PART_SECONDS", 32)
+        patch.setattr(first_pass, "SHORTEST", math.inf)
+        patch.setattr(frame_features, "compute_threads", lambda: 2)
+        patch.setattr(frame_features, "side_by_side", side_by_side)
+        stop_after(patch, 1)
+        with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
+            library.index(long_film)
+            assert [*library.catalogue.unfinished().values()] == [(32.0, 147.0)]
+    assert indexed(tmp_path / "library", long_film, 32, 2) == whole
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
 def test_parts_are_searchable_and_go_on(
     long_film: Path, tmp_path: Path, whole: dict[str, Any], before: int, after: int
@@ -170,6 +203,8 @@ from moviola.library.disk.catalogue import Catalogue
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest import film_parts, first_pass, frame_features
+from moviola.library.ingest.decode_ahead import Branch
+from moviola.library.ingest.film_parts import ReadPart
 from moviola.search import Library
 
 folder, films, kill_at, after, threads = sys.argv[1:]

@@ -94,7 +94,8 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """A part that was decoded after all before it, with another one to follow.
+    """A part that was decoded after all before it, with another one to follow. Threads may hand on two parts
+    in the other order: ``part`` is its number.
 
     Attributes:
         moments, seconds: behind which it ends, from the start of the film.
@@ -103,6 +104,7 @@ class ReadPart:
         state: of :meth:`Film.state`, for what follows.
     """
 
+    part: int
     moments: int
     seconds: float
     stills: Stills
@@ -403,7 +405,9 @@ class Film:
         state = {"finder": self._finder.state(), "maker": self._maker.state(), "held": _kept(self._held)}
         marks, unclear, broken_at = [*self._finder.marks], [*self._unclear], _or_none(self._broken_at)
         self._begun = Begun(moments, marks, unclear, broken_at, state)
-        return ReadPart(moments, seconds, end.stills, fingerprint, marks, unclear, broken_at, state)
+        return ReadPart(
+            self._next, moments, seconds, end.stills, fingerprint, marks, unclear, broken_at, state
+        )  # fmt: skip
 
     def _rest(self, end: FrameStream) -> Iterator[Step | Branch[Step]]:
         """Results that are left once all parts were decoded."""

@@ -157,6 +157,8 @@ class _Underway:
     info: MediaInfo | None
     lanes_left: int
     moments: int = 0
+    next_part: int = 0
+    read: dict[int, ReadPart] = field(default_factory=dict)
     rows: defaultdict[int, list[NDArray[np.float32]]] = field(default_factory=lambda: defaultdict(list))
     repeats: Counter[int] = field(default_factory=Counter)
     looked: dict[tuple[Stretch, ...], Marks] = field(default_factory=dict)
@@ -174,7 +176,10 @@ class _Underway:
         elif isinstance(step, Looked):
             self.looked[step.stretches] = step.marks
         elif isinstance(step, ReadPart):
-            self.ready.append(self._part(step))
+            self.read[step.part] = step
+            while self.next_part in self.read:
+                self.ready.append(self._part(self.read.pop(self.next_part)))
+                self.next_part += 1
         elif isinstance(step, Rest):
             self.rest = step
 
@@ -182,9 +187,7 @@ class _Underway:
         """All was decoded and looked through."""
         self.ready.append(self.refused or self._whole())
 
-    def _features(self) -> tuple[NDArray[np.float32], int]:
-        """Of the first part that is not handed on yet."""
-        part = min(self.rows)
+    def _features(self, part: int) -> tuple[NDArray[np.float32], int]:
         return np.concatenate(self.rows.pop(part)), self.repeats.pop(part, 0)
 
     def _part(self, part: ReadPart) -> EncodedPart:
@@ -194,7 +197,7 @@ class _Underway:
                 looked += marks
                 unclear.difference_update(stretches)
         marks = [*part.marks, *looked]
-        rows, repeats = self._features()
+        rows, repeats = self._features(part.part)
         assert self.info
         return EncodedPart(
             self.file, self.info, part, rows, repeats, shot_rows(joined(marks), part.seconds), marks,
@@ -205,7 +208,7 @@ class _Underway:
         rest, info = self.rest, self.info
         assert rest and info
         marks = [*rest.marks, *(mark for marks in self.looked.values() for mark in marks)]
-        rows, repeats = self._features() if self.rows else (None, 0)
+        rows, repeats = self._features(min(self.rows)) if self.rows else (None, 0)
         return Encoded(
             self.file, info, rest.duration, rest.broken_at, rows, shot_rows(joined(marks), rest.duration),
             repeats, rest.stills, rest.fingerprint, checksum=rest.checksum,
@@ -312,7 +315,7 @@ def _underway(
             file.path, rate, length, lanes, identity=partial(_identity, file.path), begun=known,
             hardware=hardware,
         )  # fmt: skip
-        return _Underway(file, film, info, lanes, moments)
+        return _Underway(file, film, info, lanes, moments, moments // length)
     return _Underway(file, Film(file.path, rate, sys.maxsize, 1), None, 1)
 
 
