@@ -48,6 +48,9 @@ from moviola.retrieval.segments import pack_ids
 
 __all__ = ["LostShard", "Problem", "command", "lost_shards", "parts_damaged", "still_problems", "verify"]
 
+# Frames that a whole video lacks from which on a part of it is missing; a part has some batches of these.
+_MISSING = 32
+
 # What a writer leaves that was ended after it had changed the catalogue or the settings; answers are whole.
 _LAGS = "no damage: searches complete it in memory, and the next write brings it up to date"
 
@@ -276,7 +279,7 @@ class _Damage:
     indexing its file again brings the part back.
     """
 
-    part: Literal["frames", "cues", "shots"]
+    part: Literal["frames", "missing", "cues", "shots"]
     message: str
     repair: str
     needs_file: bool = True
@@ -299,6 +302,9 @@ def _damage(
         yield _Damage(
             "frames", message, "takes the video out; `moviola library restore` brings back whole ones"
         )
+    elif missing := _missing_seconds(store, video):
+        message = f"pictures of {missing:.0f} of its {video.duration:.0f} seconds are missing"
+        yield _Damage("missing", message, "keeps the others, and marks the video to be encoded again")
     if video.cues is not None and video.cues.count != cues:
         message = f"{cues} cues but {video.cues.count} features; index again"
         yield _Damage("cues", message, "keeps those that are there, and marks the video to be read again")
@@ -308,6 +314,14 @@ def _damage(
     if not _follow_each_other(shots, video.duration):
         message = "its shots do not follow each other; index the video again"
         yield _Damage("shots", message, "drops them, to be found again when the file is indexed")
+
+
+def _missing_seconds(store: LibraryStore, video: VideoRow) -> float:
+    """Seconds of a whole video of which no features are stored, where it is a part or more."""
+    if video.frames is None or video.state != "ready":
+        return 0.0
+    missing = video.duration - video.frames.count / store.settings.frame_rate
+    return missing if missing * store.settings.frame_rate >= _MISSING else 0.0
 
 
 def _is_damaged(features: FeatureShards, extent: Extent | None, unread: list[FeaturesAway]) -> bool:

@@ -45,9 +45,9 @@ def repair(
 
     Videos with damaged features of pictures are taken out: indexing encodes them again, and if their features
     are whole again, :meth:`moviola.library.Indexer.restore` brings them back. Where other parts are damaged,
-    the rest stays: features of cues are computed again from their texts, and cues that are lost, shots, and
-    features whose encoder is not on this machine are made when the file is indexed the next time. Indexes and
-    caches are rebuilt; damaged stills are moved to ``backups/``.
+    the rest stays: features of cues are computed again from their texts, and pictures and cues that are lost,
+    shots, and features whose encoder is not on this machine are made when the file is indexed the next time.
+    Indexes and caches are rebuilt; damaged stills are moved to ``backups/``.
 
     Args:
         confirm: called with ids and the number of videos before more than one and more than a tenth of them
@@ -138,6 +138,9 @@ def _leave_shards(store: LibraryStore, kind: str) -> None:
 
 
 def _mend(store: LibraryStore, video: VideoRow, parts: Collection[str]) -> None:
+    if "missing" in parts:
+        with store.catalogue.transaction():
+            store.catalogue.encode_again(video.row)
     if "shots" in parts:  # without any, the next indexing finds them again
         with store.catalogue.transaction():
             store.catalogue.set_shots(video.row, ())

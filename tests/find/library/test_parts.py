@@ -19,7 +19,7 @@ import pytest
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
-from moviola.library import compact, verify
+from moviola.library import compact, repair, verify
 from moviola.library.ingest import film_parts, first_pass, frame_features
 from moviola.library.ingest.decode_ahead import Branch
 from moviola.library.ingest.film_parts import ReadPart
@@ -194,6 +194,29 @@ def test_another_file_begins_at_the_first_part(
             assert [*opened.catalogue.unfinished().values()] == [(32.0, 147.0)]
     again = indexed(library, films, 32, 2)
     assert again == whole
+
+
+def test_a_film_that_lacks_a_part_is_not_called_sound(
+    long_film: Path, tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    """Catches a film that is called whole and of which a part cannot be found."""
+    indexed(tmp_path / "library", long_film, 32, 1)
+    with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
+        assert verify(library.store) == []
+        (video,) = library.catalogue.videos()
+        assert video.frames
+        rows = library.store.frame_features.checked(video.frames)
+        with library.store.writing(), library.catalogue.transaction():
+            lacking = library.store.frame_features.extend(
+                None, rows[32:], library.catalogue.feature_end("frames"), library.catalogue.last_shard()
+            )
+            library.catalogue.raise_feature_end("frames", lacking)
+            library.catalogue.relocate(video.row, lacking, video.cues)
+        (missing,) = [one for one in verify(library.store) if one.video_id]
+        assert missing.message == "pictures of 32 of its 147 seconds are missing" and missing.is_damage
+        assert missing in repair(library.store)
+        assert verify(library.store) == [] and library.search("red wall")
+    assert indexed(tmp_path / "library", long_film, 32, 1) == whole
 
 
 CHILD = """
