@@ -193,7 +193,7 @@ def _train(bench: Bench, job: Job, device: str, deadline: float | None) -> Train
     overrides = [*job.overrides, f"loop.device={device}"]
     if job.relevant:
         path = _related_file(bench, job)
-        _write_related(world.split("train", job.top), path, job.relevant)
+        _write_related(world.split("train", job.top), path, job.relevant, job.phi)
         overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
     experiment = Experiment.prepare(
         job.recipe, **world.training(job.top),
@@ -247,10 +247,10 @@ def _related_share(bench: Bench, job: Job) -> float:
     return len(pairs) / (pairs.count * (pairs.count - 1))
 
 
-def _write_related(split: Split, path: Path, theta: float) -> None:
-    """Pairs of a split's captions that resemble each other by at least ``theta``, by phrases."""
+def _write_related(split: Split, path: Path, theta: float, phi: str) -> None:
+    """Pairs of a split's captions that resemble each other by at least ``theta``."""
     from moviola.encoders import load_sentence_encoder
 
     captions = split.pairs.captions
-    pairs = find_relevant_pairs(captions, load_sentence_encoder("minilm"), phi="np-vp", theta=theta)
+    pairs = find_relevant_pairs(captions, load_sentence_encoder("minilm"), phi=phi, theta=theta)
     write_relevant_pairs(pairs, path)

@@ -117,9 +117,10 @@ def test_main_rows_have_three_seeds_at_n_20_and_one_elsewhere() -> None:
 def test_table_5_is_whole_and_nothing_is_trained_twice() -> None:
     rows = {job.name: job for job in jobs(THIRD)}
     settings = [
-        (job.recipe, job.seed, job.top, job.world, job.relevant, job.stage1, job.lines, effective(job))
+        (job.recipe, job.seed, job.top, job.world, job.relevant, job.phi, job.stage1, job.lines,
+         effective(job))
         for job in rows.values()
-    ]
+    ]  # fmt: skip
     assert len(set(settings)) == len(settings)
     for model in ("spr-clip", "spr-relo", "spr-relo-large"):
         for name in STRATEGIES:

@@ -17,6 +17,7 @@ from comparison.plan import (
     ALIGNED,
     CONTROLS,
     IN_POOL,
+    PHIS,
     POOL,
     PRESETS,
     REGULARISED,
@@ -144,11 +145,16 @@ def test_the_small_pool_has_related_pairs_with_each_seed() -> None:
     """XML at N = 1 beside its variants, each seed; the thresholds that only the small pool has, once."""
     plan = {job.name: job for job in jobs(PRESETS["pool-small"])}
     marks = [seed_mark(seed) for seed in PRESETS["pool-small"].seeds]
-    names = {f"{name}{mark}" for name in RELEVANT for mark in marks} | {"xml-pr-0.6", "xml-pr-0.8"}
+    by_phi = {f"xml-pr-{phi}": phi for phi in PHIS}
+    names = {f"{name}{mark}" for name in (*RELEVANT, *by_phi) for mark in marks} | {
+        "xml-pr-0.6",
+        "xml-pr-0.8",
+    }
     assert {name for name, job in plan.items() if job.group == "relevant"} == names
     assert all(f"xml-n1{mark}" in plan for mark in marks)
     assert {(plan[name].top, plan[name].world) for name in names} == {(1, POOL)}
     assert [plan[f"xml-pr-{theta}"].relevant for theta in THETAS] == list(THETAS)
+    assert [(plan[name].phi, plan[name].relevant) for name in by_phi] == [(phi, 0.9) for phi in PHIS]
 
 
 def test_scrambled_texts_are_judged_by_what_they_are_made_of(bench: Bench) -> None:

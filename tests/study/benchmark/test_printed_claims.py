@@ -405,6 +405,9 @@ def in_pool() -> dict[str, Numbers]:
         "CONQUER is as good with N = 20 as with 40": small(
             *(f"conquer-{kind}-n{n}" for kind in ("general", "exclusive") for n in (20, 40))
         ),
+        "phrases find related pairs better than sentences (Tables 1 to 4)": small(
+            "xml-pr-sent", "xml-pr-vp", "xml-pr-related"
+        ),
         "AxIoU@10 agrees with every R@K,θ (Figure 4)": agreement("AxIoU@10", *AT_K, study=POOL_STUDY),
         "R@10,θ does not agree with R@1,θ": extremes([agreement(own, *ONE, study=POOL_STUDY) for own in TEN]),
         "R@K,.3 and R@K,.5 are less stable than AxIoU (Figure 6)": [

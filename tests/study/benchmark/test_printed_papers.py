@@ -77,7 +77,15 @@ def stored() -> dict[str, dict[str, Numbers]]:
                 *(THIRD.ndcg(job) for job in ("xml-pr-related", "xml-sl-pr-related", "xml-n1")),
             ],
             "**In one pool, on pictures": in_pool(
-                "xml-n1", "xml-sl", "xml-pr", "xml-sl-pr", "xml-pr-related", "xml-pr-c1", "xml-pr-c1-related"
+                "xml-n1",
+                "xml-sl",
+                "xml-pr",
+                "xml-sl-pr",
+                "xml-pr-related",
+                "xml-pr-c1",
+                "xml-pr-c1-related",
+                "xml-pr-sent",
+                "xml-pr-vp",
             ),
             "**The sweeps and the ablation": [*xml, xml[0] - xml[1]],
             "- *The threshold.*": [
