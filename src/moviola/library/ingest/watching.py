@@ -106,12 +106,12 @@ def require_watchable(places: Places, folders: Iterable[Path]) -> None:
     """Refuse what would be waited for in vain; a folder of the library that is not there now is away.
 
     Raises:
-        MissingDependency: ``watchfiles`` is not installed.
+        MissingDependency: there are folders, and ``watchfiles`` is not installed.
         NotFound: a folder does not exist, and the library has nothing of it.
         InvalidValue: it is a file.
     """
-    require_watchfiles()
     for folder in folders:
+        require_watchfiles()
         there = folder.expanduser()
         if is_file(there):
             raise InvalidValue(f"{printable(folder)}: a file; name the folder in which it lies")
