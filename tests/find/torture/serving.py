@@ -30,6 +30,7 @@ from urllib.parse import quote, urlsplit
 from PIL import Image
 
 from moviola.library import verify
+from moviola.library.disk.row_parts import FACTS
 from moviola.search import Library
 from rewrapped import to_matroska
 from sample import QUERIES, films_in, library_of
@@ -369,7 +370,11 @@ class Served:
         # A job that is cancelled dies where it is; what it had begun is cleared away by the next writer.
         with Library(self._library) as library:
             library.index(self._inbox, ocr=False)
-        drafts = [path for path in self._made() if path.suffix in (".tmp", ".part")]
+        # Parts of published sets are named by their manifests.
+        named = "".join(path.read_text() for path in (self._library / FACTS).glob("*.json"))
+        drafts = [
+            path for path in self._made() if path.suffix in (".tmp", ".part") and path.name not in named
+        ]
         others = [path.name for path in self._temporary.iterdir() if path.name.startswith("moviola-")]
         if drafts or others:
             self.failures.append(f"left behind: {[path.name for path in drafts] + others}")
