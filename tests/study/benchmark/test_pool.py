@@ -146,10 +146,8 @@ def test_the_small_pool_has_related_pairs_with_each_seed() -> None:
     plan = {job.name: job for job in jobs(PRESETS["pool-small"])}
     marks = [seed_mark(seed) for seed in PRESETS["pool-small"].seeds]
     by_phi = {f"xml-pr-{phi}": phi for phi in PHIS}
-    names = {f"{name}{mark}" for name in (*RELEVANT, *by_phi) for mark in marks} | {
-        "xml-pr-0.6",
-        "xml-pr-0.8",
-    }
+    names = {f"{name}{mark}" for name in (*RELEVANT, *by_phi) for mark in marks}
+    names |= {"xml-pr-0.6", "xml-pr-0.8"}
     assert {name for name, job in plan.items() if job.group == "relevant"} == names
     assert all(f"xml-n1{mark}" in plan for mark in marks)
     assert {(plan[name].top, plan[name].world) for name in names} == {(1, POOL)}

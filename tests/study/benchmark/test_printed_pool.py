@@ -98,7 +98,7 @@ def test_the_tables_have_every_finished_row() -> None:
 
 
 def test_every_planned_row_is_there() -> None:
-    """The page says so; a row that is planned later must be trained, or named."""
+    """As the page says; a row that is planned later must be trained."""
     planned = {job.name for job in jobs(PRESETS[SMALL.name])}
     assert planned == {path.stem for path in FOLDER.glob("*.json")}
     said = f"All {len(planned)} planned trainings are there"
